@@ -189,7 +189,7 @@ func TestAccSnapshotRefused(t *testing.T) {
 		"Slash":      {"It is part of a path.", snapshot, map[string]any{"name": "a/b"}, nil, `Invalid name It cannot contain`},
 		"Space":      {"LXD takes none.", restore, map[string]any{"name": "a b"}, nil, `Invalid name It cannot contain`},
 		"Dots":       {"LXD would write elsewhere.", snapshot, map[string]any{"name": ".."}, nil, `Invalid name folder`},
-		"NoName":     {"LXD would choose one.", snapshot, map[string]any{"name": ""}, nil, `Invalid name A snapshot has a name`},
+		"NoName":     {"LXD would choose one.", snapshot, map[string]any{"name": ""}, nil, `Invalid name Give the snapshot a name`},
 		"Expiry":     {"A duration has a unit.", snapshot, map[string]any{"expires_in": "7d"}, nil, `Invalid expires_in "7d" is not a duration "168h"`},
 		"Soon":       {"LXD looks once a minute.", snapshot, map[string]any{"expires_in": "5s"}, nil, `Invalid expires_in "5s" is not a duration of a minute or more`},
 		"Unknown":    {"A slip of the pen.", snapshot, map[string]any{"machine": "mars"}, nil, `Cannot take snapshot s1 of VM mars MAAS knows no such machine`},

@@ -1,5 +1,5 @@
 // Command capi-bridge is the bridge between Cluster API and a MAAS with LXD
-// hosts. On nodes and at an operator's desk it sets up LXD, and checks what is.
+// hosts. Its other commands set up LXD on nodes, and check LXD and MAAS.
 package main
 
 import (
@@ -9,7 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	// The image has no certificates of its own: these are used where the system has none.
+	// The image has no certificates of its own: the program uses these where
+	// the system has none.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/maaslxd/maaslxd/capi-bridge/check"
@@ -19,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// version is set when a release is built: -ldflags "-X main.version=1.2.3".
+// version is set in a release build: -ldflags "-X main.version=1.2.3".
 var version = "dev"
 
 var commands = setting.Commands{

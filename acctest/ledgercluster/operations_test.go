@@ -123,7 +123,7 @@ func TestNodesRecover(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1", "a/2")
 	survivor := c.nodes[1]
-	if out, err := survivor.tryLedger("cluster", "recover", "--confirm"); err == nil || !strings.Contains(out, "another service has the ledger") {
+	if out, err := survivor.tryLedger("cluster", "recover", "--confirm"); err == nil || !strings.Contains(out, "another service uses the ledger") {
 		t.Errorf("recovered while it runs: %v\n%s", err, out)
 	}
 	for _, n := range c.nodes {
@@ -154,7 +154,7 @@ func TestNodesBackup(t *testing.T) {
 	c.wantPlaced("a/1", "a/2")
 	file := filepath.Join(c.folder, "backup.db")
 	c.nodes[0].runLedger("backup", file)
-	if out, err := c.nodes[0].tryLedger("backup", file); err == nil || !strings.Contains(out, "there is a file") {
+	if out, err := c.nodes[0].tryLedger("backup", file); err == nil || !strings.Contains(out, "already exists") {
 		t.Errorf("a backup took the place of another: %v\n%s", err, out)
 	}
 	l, err := ledger.OpenFile(t.Context(), file)

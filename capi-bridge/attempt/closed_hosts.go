@@ -16,12 +16,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// closesAnnotation on the Lease of the closes lists the hosts that a leader has closed.
-// MAAS may still be at what it was asked for when the leader is dead: the next one keeps
-// them closed until their lease is over.
+// closesAnnotation on the Lease of the closes lists the hosts that a leader has
+// closed. MAAS may still work on a request after the leader is dead. The next
+// leader keeps the hosts closed until the closes expire.
 const closesAnnotation = infrav1.AnnotationPrefix + "closed-hosts"
 
-// closedHost is a host that is closed.
+// closedHost is the close of one host.
 type closedHost struct {
 	Region string    `json:"region"`
 	Host   string    `json:"host"`
@@ -29,13 +29,14 @@ type closedHost struct {
 	Until  time.Time `json:"until"`
 }
 
-// matches tells that a close is that of a holder; no holder: of any.
+// matches reports whether a close belongs to a holder. An empty holder matches
+// any.
 func (c closedHost) matches(region, host, holder string) bool {
 	return c.Region == region && c.Host == host && (holder == "" || c.Holder == holder)
 }
 
-// readCloses reads the closes that are not over, and the object that has them; a Lease
-// without a resource version is not there yet.
+// readCloses reads the closes that have not expired, and the Lease with them. A
+// Lease without a resource version does not exist yet.
 func (l *Ledger) readCloses(ctx context.Context) (all []closedHost, of *coordinationv1.Lease, err error) {
 	of = &coordinationv1.Lease{}
 	if err := l.Reader.Get(ctx, l.ClosesKey, of); client.IgnoreNotFound(err) != nil {
@@ -70,16 +71,15 @@ func parseCloses(text string) (all []closedHost, err error) {
 	return all, nil
 }
 
-// malformedClosesError says why nothing is placed: somebody wrote the list by hand, and which
-// hosts are closed is unknown.
+// malformedClosesError says why nothing is placed: somebody edited the list by
+// hand, and the closed hosts are unknown.
 func (l *Ledger) malformedClosesError(cause error) error {
-	return fmt.Errorf("the Lease %s does not say which VM hosts are closed, and nothing is placed meanwhile: its annotation %s cannot be read: %w. "+
-		"When no VM host has been removed or refreshed for two minutes, take it off: kubectl annotate lease -n %s %s %s- (%w)",
+	return fmt.Errorf("the annotation of the Lease %s that lists closed VM hosts, %s, cannot be read, so nothing is placed: %w. "+
+		"When no VM host has been removed or refreshed for two minutes, remove the annotation: kubectl annotate lease -n %s %s %s- (%w)",
 		l.ClosesKey, closesAnnotation, cause, l.ClosesKey.Namespace, l.ClosesKey.Name, closesAnnotation, engine.ErrUnavailable)
 }
 
-// changeCloses takes the closes of a host away that are a holder's, and adds the given
-// ones.
+// changeCloses removes a holder's closes of a host, and adds the given ones.
 func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, add ...closedHost) error {
 	if l.ClosesKey.Name == "" {
 		return nil
@@ -111,13 +111,13 @@ func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, 
 		case err == nil:
 			return nil
 		case ctx.Err() != nil || tries == maxWriteTries || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
-			return fmt.Errorf("cannot write down that VM host %s is closed, or open: %w: %w", host, engine.ErrUnavailable, err)
+			return fmt.Errorf("cannot record that VM host %s is closed or open: %w: %w", host, engine.ErrUnavailable, err)
 		}
 	}
 }
 
-// restoreCloses closes the hosts of a region that a former leader had closed. The caller
-// holds mu.
+// restoreCloses closes the hosts of a region that a former leader had closed.
+// The caller holds mu.
 func (l *Ledger) restoreCloses(ctx context.Context, region string) error {
 	rest := l.formerCloses[:0:0]
 	for _, c := range l.formerCloses {
@@ -137,9 +137,9 @@ func (l *Ledger) restoreCloses(ctx context.Context, region string) error {
 	return nil
 }
 
-// CloseHost implements engine.Ledger. As with a compose, the manager must lead after the
-// close was written down. While nothing may be placed, nothing may be closed either: a
-// compose that is recorded nowhere may be under way on that host.
+// CloseHost implements engine.Ledger. As with a compose, the manager must still
+// lead after it has written the close. While nothing may be placed, nothing may
+// be closed either: an unrecorded compose may be under way on that host.
 func (r *regionLedger) CloseHost(ctx context.Context, c engine.HostCloseRequest) error {
 	if err := r.restoreRows(ctx); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (r *regionLedger) CloseHost(ctx context.Context, c engine.HostCloseRequest)
 	return err
 }
 
-// OpenHost implements engine.Ledger. A close that stays written down costs the next leader
-// a wait.
+// OpenHost implements engine.Ledger. If the close stays in the Lease, the next
+// leader has to wait.
 func (r *regionLedger) OpenHost(ctx context.Context, hostKey, holder string) error {
 	if err := r.restoreRows(ctx); err != nil {
 		return err

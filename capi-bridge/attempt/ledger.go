@@ -1,12 +1,13 @@
-// Package attempt keeps the ledger of a manager that has no volume. The rows are in
-// memory. What the making of a VM has begun is also written to an annotation of its
+// Package attempt is the ledger of a manager without a volume. Its rows are in
+// memory. It also records each attempt to make a VM in an annotation of the
 // MaasMachine, before MAAS is asked. The next leader rebuilds its rows from all
 // MaasMachines, before it places anything.
 //
-// Two managers never compose at the same moment: the record is written first, and the
-// lease is read afterwards. For example, A leads and stalls before it asks MAAS. B takes
-// the lease and lists the objects. Either A has written its record before that list, and
-// B waits for A's compose; or A finds after its write that B has the lease.
+// Two managers never compose at the same moment: a manager writes the record
+// first, and reads the lease afterwards. For example, A leads and stalls before
+// it asks MAAS. B takes the lease and lists the objects. If A has written its
+// record before that list, B waits for A's compose. Otherwise A finds after its
+// write that B has the lease.
 package attempt
 
 import (
@@ -24,23 +25,26 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// Config is what a Ledger is made of.
+// Config configures a Ledger.
 type Config struct {
 	// Reader reads MaasMachines past every cache.
 	Reader client.Reader
-	// Writer writes their annotations, and makes and writes the Lease of Closes.
+	// Writer writes their annotations, and creates and writes the Lease of
+	// closed hosts.
 	Writer client.Writer
-	// Namespace is the one that the manager watches; empty: all.
+	// Namespace is the namespace that the manager watches; empty: all.
 	Namespace string
-	// Elected is closed once this manager leads. Nothing is read before that.
+	// Elected is closed once this manager leads. The ledger reads nothing
+	// before that.
 	Elected <-chan struct{}
-	// CheckLeader asks the API server whether this manager still leads. Its error is an
-	// ErrBusy where it does not; nil: there is only this one.
+	// CheckLeader asks the API server whether this manager still leads. It
+	// returns an ErrBusy if not. nil: there is only this manager.
 	CheckLeader func(context.Context) error
-	// ClosesKey is the Lease, in the manager's namespace, that lists the hosts which a leader
-	// has closed; no name: they are in memory alone.
+	// ClosesKey is the Lease that lists the hosts which a leader has closed, in
+	// the manager's namespace. Without a name, they are only in memory.
 	ClosesKey client.ObjectKey
-	// Window is how long a compose may be under way; zero: engine.ComposeWindow.
+	// Window is how long a compose may be under way; zero means
+	// engine.ComposeWindow.
 	Window time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -54,17 +58,19 @@ type Ledger struct {
 	mu       sync.Mutex
 	loaded   bool
 	listedAt time.Time // when the objects were listed
-	// placeFrom is from when on anything may be placed: before it, what a former manager
-	// has begun without a record may be under way on any host.
+	// placeFrom is the time before which nothing may be placed. A former
+	// manager may have begun composes without a record, on any host, that are
+	// still under way.
 	placeFrom   time.Time
-	unrestored  []infrav1.MaasMachine      // with a record, and not restored yet
-	objects     map[engine.Key]knownObject // of the keys that were asked for, until they are deleted
+	unrestored  []infrav1.MaasMachine      // with a record that is not restored yet
+	objects     map[engine.Key]knownObject // of the keys that were asked for, until their objects are deleted
 	revivedRows map[engine.Key]engine.Row  // of a former leader, whose compose is unclear
 
-	formerCloses []closedHost // by a former leader, and not restored yet
+	formerCloses []closedHost // of a former leader, and not restored yet
 }
 
-// knownObject is what this manager has last read, or written, of a MaasMachine.
+// knownObject is the last state of a MaasMachine that this manager has read or
+// written.
 type knownObject struct {
 	objectKey client.ObjectKey
 	record    string // AttemptAnnotation
@@ -72,7 +78,7 @@ type knownObject struct {
 
 var _ ledger.Regions = (*Ledger)(nil)
 
-// New returns a Ledger. Nothing is read before somebody asks.
+// New returns a Ledger. It reads nothing before the first call.
 func New(c Config) *Ledger {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -100,12 +106,12 @@ func (l *Ledger) loadMachines(ctx context.Context) error {
 		select {
 		case <-l.Elected:
 		default:
-			return notLeadingError("it does not lead")
+			return notLeadingError("this manager is not the leader")
 		}
 	}
 	var list infrav1.MaasMachineList
 	if err := l.Reader.List(ctx, &list, client.InNamespace(l.Namespace)); err != nil {
-		return fmt.Errorf("cannot list all MaasMachines, to learn what is being made: %w: %w", engine.ErrUnavailable, err)
+		return fmt.Errorf("cannot list the MaasMachines to find composes under way: %w: %w", engine.ErrUnavailable, err)
 	}
 	if l.ClosesKey.Name != "" {
 		var err error
@@ -125,7 +131,7 @@ func (l *Ledger) loadMachines(ctx context.Context) error {
 	return nil
 }
 
-// restoreRegion restores the rows of a region that the list has shown.
+// restoreRegion restores the rows of a region from the list.
 func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,9 +156,8 @@ func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 	return nil
 }
 
-// restoreMachine notes the row of an object, and what is known of it. Of two objects with one
-// key, which the copy of an object makes, the one counts that the key names. The caller
-// holds mu.
+// restoreMachine restores the row of an object. A copy of an object has the
+// same key; then the object counts that the key names. The caller holds mu.
 func (l *Ledger) restoreMachine(ctx context.Context, region string, m *infrav1.MaasMachine, unrecordedSince time.Time) error {
 	key, at := engine.Key(m.Annotations[ownership.KeyAnnotation]), client.ObjectKeyFromObject(m)
 	if was, ok := l.objects[key]; ok && was.objectKey != at && !isNamedBy(key, at) {
@@ -166,20 +171,20 @@ func (l *Ledger) restoreMachine(ctx context.Context, region string, m *infrav1.M
 			l.revivedRows[key] = row
 		}
 	} else if !m.DeletionTimestamp.IsZero() {
-		return nil // nobody will ask for much more
+		return nil // nobody asks for its row any more
 	}
 	l.objects[key] = knownObject{at, m.Annotations[ownership.AttemptAnnotation]}
 	return nil
 }
 
-// isNamedBy tells that a key is the mark of an object.
+// isNamedBy reports whether a key is the mark of an object.
 func isNamedBy(key engine.Key, at client.ObjectKey) bool {
 	made, ok := ownership.ParseMark(string(key))
 	return ok && made.ObjectKey() == at
 }
 
-// restoreLateMachine restores the row of a key whose object is not known yet: it came after the list,
-// perhaps from another management cluster.
+// restoreLateMachine restores the row of a key whose object is not known yet.
+// The object came after the list, perhaps from another management cluster.
 func (l *Ledger) restoreLateMachine(ctx context.Context, region string, key engine.Key) error {
 	l.mu.Lock()
 	_, ok := l.objects[key]
@@ -232,12 +237,13 @@ func readMachineError(key engine.Key, err error) error {
 	return fmt.Errorf("cannot read the MaasMachine of %s: %w: %w", key, engine.ErrUnavailable, err)
 }
 
-// maxWriteTries bounds how often a write is tried that others of the same object precede.
+// maxWriteTries limits the attempts of a write that conflicts with others of
+// the same object.
 const maxWriteTries = 5
 
-// updateRecord changes the record of the object of a key. change is given the record that is
-// there, and returns the next one, or an error where that one is to stay. A key without
-// an object is ErrNotFound.
+// updateRecord changes the record of a key's object. change gets the current
+// record and returns the next one, or an error to keep the current one. A key
+// without an object is ErrNotFound.
 func (l *Ledger) updateRecord(ctx context.Context, key engine.Key, change func(have string) (next string, err error)) error {
 	l.mu.Lock()
 	its, ok := l.objects[key]
@@ -266,23 +272,23 @@ func (l *Ledger) updateRecord(ctx context.Context, key engine.Key, change func(h
 		case err == nil:
 			l.keepObject(key, knownObject{its.objectKey, next})
 			if next == ownership.NoAttempt && !m.DeletionTimestamp.IsZero() {
-				l.forgetObject(key) // the object goes
+				l.forgetObject(key) // the object is being deleted
 			}
 			return nil
 		case !apierrors.IsConflict(err) || ctx.Err() != nil || tries == maxWriteTries:
-			return fmt.Errorf("cannot write down what is begun for %s: %w: %w", key, engine.ErrUnavailable, err)
+			return fmt.Errorf("cannot record the attempt for %s: %w: %w", key, engine.ErrUnavailable, err)
 		}
 	}
 }
 
-// keepObject keeps what was written.
+// keepObject stores the state that was written.
 func (l *Ledger) keepObject(key engine.Key, now knownObject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.objects[key] = now
 }
 
-// forgetObject has the object of a key read anew, if anybody asks for it.
+// forgetObject makes the next call read the object of a key again.
 func (l *Ledger) forgetObject(key engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,7 @@ type record struct {
 	Token    string      `json:"token"`
 }
 
-// newRecord is a row as it is written down.
+// newRecord returns the record of a row.
 func newRecord(region string, row engine.Row) record {
 	return record{
 		Region: region, Name: row.Name, Host: row.HostKey, Zone: row.Zone, Group: row.Group, Need: row.Need,
@@ -36,12 +36,13 @@ func newRecord(region string, row engine.Row) record {
 func (r record) String() string {
 	text, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // numbers and strings can always be written
+		panic(err) // numbers and strings can always be marshalled
 	}
 	return string(text)
 }
 
-// parseRecord reads the annotation. What is not a record is as good as none.
+// parseRecord reads the annotation. It returns false for anything that is not a
+// record.
 func parseRecord(text string) (record, bool) {
 	var r record
 	if text == "" || text == ownership.NoAttempt || json.Unmarshal([]byte(text), &r) != nil {
@@ -55,22 +56,23 @@ func parseRecord(text string) (record, bool) {
 	return r, sound && r.Host != "" && r.Attempt > 0 && r.Token != ""
 }
 
-// isVM tells that an object has a key by which the engine may have made a VM.
+// isVM reports whether an object has a key by which the engine may have made a
+// VM.
 func isVM(m *infrav1.MaasMachine) bool {
 	return m.Annotations[ownership.KeyAnnotation] != "" && m.Annotations[ownership.KindAnnotation] == ownership.KindVM
 }
 
-// isUnrecorded tells that the making of a VM may have begun without a record: a manager
-// has claimed the object that kept its rows elsewhere. Once the VM has a system id, MAAS
-// tells the rest.
+// isUnrecorded reports whether a VM may have been begun without a record. That
+// is so where a manager that kept its rows elsewhere has claimed the object.
+// Once the VM has a system id, MAAS shows the rest.
 func isUnrecorded(m *infrav1.MaasMachine) bool {
 	text := m.Annotations[ownership.AttemptAnnotation]
 	_, ok := parseRecord(text)
 	return isVM(m) && !ok && text != ownership.NoAttempt && ownership.SystemIDOf(m) == ""
 }
 
-// rowOf is the row of an object, if it has one. What is not recorded counts as begun at
-// the given moment, on a host that nobody knows.
+// rowOf returns the row of an object, if it has one. An attempt without a
+// record counts as begun at the given moment, on an unknown host.
 func rowOf(m *infrav1.MaasMachine, unrecordedSince time.Time) (row engine.Row, ok bool) {
 	key := engine.Key(m.Annotations[ownership.KeyAnnotation])
 	r, recorded := parseRecord(m.Annotations[ownership.AttemptAnnotation])
@@ -87,7 +89,7 @@ func rowOf(m *infrav1.MaasMachine, unrecordedSince time.Time) (row engine.Row, o
 		return engine.Row{}, false
 	}
 	if row.SystemID == "" && (&ownership.Record{MaasMachine: m}).IsProvisioned() {
-		row.SystemID = ownership.SystemIDOf(m) // the manager was killed before it recorded that
+		row.SystemID = ownership.SystemIDOf(m) // the manager was killed before it recorded the id
 	}
 	switch {
 	case !m.DeletionTimestamp.IsZero():
@@ -103,7 +105,7 @@ func rowOf(m *infrav1.MaasMachine, unrecordedSince time.Time) (row engine.Row, o
 	return row, true
 }
 
-// notLeadingError is why a manager begins nothing.
+// notLeadingError says why a manager begins nothing.
 func notLeadingError(why string) error {
-	return fmt.Errorf("this manager begins nothing: %s: %w", why, engine.ErrBusy)
+	return fmt.Errorf("this manager begins no new VM: %s: %w", why, engine.ErrBusy)
 }

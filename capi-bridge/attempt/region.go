@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// regionLedger is the ledger of one MAAS. What it does not override needs no row of a former
-// leader: leases end with their process.
+// regionLedger is the ledger of one MAAS. The methods that it does not override
+// never need a row of a former leader: leases end with their process.
 type regionLedger struct {
 	*ledger.Ledger
 	parent *Ledger
@@ -23,12 +23,12 @@ type regionLedger struct {
 
 var _ ledger.RegionLedger = (*regionLedger)(nil)
 
-// restoreRows restores what a former leader has left in the region.
+// restoreRows restores the rows that a former leader has left in the region.
 func (r *regionLedger) restoreRows(ctx context.Context) error {
 	return r.parent.restoreRegion(ctx, r.name)
 }
 
-// restoreRowsAndKey does the same, and for a key whose object came later.
+// restoreRowsAndKey also restores the row of a key whose object came later.
 func (r *regionLedger) restoreRowsAndKey(ctx context.Context, key engine.Key) error {
 	if err := r.restoreRows(ctx); err != nil || isGrowthKey(key) {
 		return err
@@ -36,28 +36,29 @@ func (r *regionLedger) restoreRowsAndKey(ctx context.Context, key engine.Key) er
 	return r.parent.restoreLateMachine(ctx, r.name, key)
 }
 
-// isGrowthKey tells that a row is what a VM grows by, which has no object. Its LXD changes
-// the size at once, or not at all.
+// isGrowthKey reports whether a row reserves room for a VM to grow. Such a row
+// has no object. LXD changes the size at once, or not at all.
 func isGrowthKey(key engine.Key) bool { return strings.Contains(string(key), "#") }
 
-// placeDelayTag is of inventories that are read while nothing may be placed. None serves, also
-// later: a VM that is under way on an unknown host may be missing in it.
+// placeDelayTag is the tag of inventories that are read while nothing may be
+// placed. They are never accepted, also not later: a VM under way on an unknown
+// host may be missing in them.
 var placeDelayTag = engine.Tag{Generation: "held"}
 
-// placeDelay is for how long nothing may be placed.
+// placeDelay returns for how long nothing may be placed.
 func (l *Ledger) placeDelay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.placeFrom.Sub(l.Now())
 }
 
-// placeDelayError says why nothing is placed, while that is so.
+// placeDelayError says why nothing is placed at the moment.
 func (r *regionLedger) placeDelayError() error {
 	left := r.parent.placeDelay()
 	if left <= 0 {
 		return nil
 	}
-	return fmt.Errorf("a former manager may still be making VMs that are recorded nowhere; the next one is placed in %s: %w", left.Round(time.Second), engine.ErrBusy)
+	return fmt.Errorf("a former manager may still be making unrecorded VMs; the next VM is placed in %s: %w", left.Round(time.Second), engine.ErrBusy)
 }
 
 // CurrentTag implements engine.Ledger.
@@ -103,7 +104,8 @@ func (r *regionLedger) PendingRows(ctx context.Context) ([]engine.Row, error) {
 	return r.Ledger.PendingRows(ctx)
 }
 
-// Place implements engine.Ledger. Nothing is written down: nothing is begun before Renew.
+// Place implements engine.Ledger. It writes no record: nothing is begun before
+// Renew.
 func (r *regionLedger) Place(ctx context.Context, want engine.Reservation) (engine.Row, bool, error) {
 	if err := r.restoreRowsAndKey(ctx, want.Key); err != nil {
 		return engine.Row{}, false, err
@@ -114,10 +116,10 @@ func (r *regionLedger) Place(ctx context.Context, want engine.Reservation) (engi
 	return r.Ledger.Place(ctx, want)
 }
 
-// Move implements engine.Ledger. A row that a former leader has left is first moved on its
-// own host: where that leader's compose comes late, LXD admits the name once. It goes
-// elsewhere only if that host has no room. Where the host is closed, or the ledger fails,
-// it waits.
+// Move implements engine.Ledger. It first moves a row of a former leader to its
+// own host again. If that leader's compose comes late, LXD accepts the name
+// only once. The row goes elsewhere only if that host has no room. It waits
+// where the host is closed or the ledger fails.
 func (r *regionLedger) Move(ctx context.Context, attempt int, want engine.Reservation) (engine.Row, bool, error) {
 	if err := r.restoreRowsAndKey(ctx, want.Key); err != nil {
 		return engine.Row{}, false, err
@@ -137,8 +139,8 @@ func (r *regionLedger) Move(ctx context.Context, attempt int, want engine.Reserv
 	return r.Ledger.Move(ctx, attempt, want)
 }
 
-// limitToRevivedHost asks for the host that a former leader composed on, where it still is a
-// candidate.
+// limitToRevivedHost limits the candidates to the host that a former leader
+// composed on, if it still is one.
 func (r *regionLedger) limitToRevivedHost(want engine.Reservation) (engine.Reservation, bool) {
 	r.parent.mu.Lock()
 	row, ok := r.parent.revivedRows[want.Key]
@@ -152,15 +154,16 @@ func (r *regionLedger) limitToRevivedHost(want engine.Reservation) (engine.Reser
 	return want, true
 }
 
-// forgetRevivedRow notes that nothing of a former leader is unclear for a key any more.
+// forgetRevivedRow notes that no compose of a former leader is unclear for this
+// key any more.
 func (l *Ledger) forgetRevivedRow(key engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.revivedRows, key)
 }
 
-// Renew implements engine.Ledger. It is the last thing before MAAS is asked: the row is
-// written down first, and then the manager must still lead.
+// Renew implements engine.Ledger. It is the last step before MAAS is asked.
+// First it writes the record. Then it checks that this manager still leads.
 func (r *regionLedger) Renew(ctx context.Context, row engine.Row) error {
 	if err := r.restoreRowsAndKey(ctx, row.Key); err != nil {
 		return err
@@ -179,8 +182,8 @@ func (r *regionLedger) Renew(ctx context.Context, row engine.Row) error {
 	return r.parent.CheckLeader(ctx)
 }
 
-// recordRow writes the row of a key down. What another manager has written meanwhile stays,
-// and is read anew.
+// recordRow writes the record of a key's row. If another manager has written
+// one meanwhile, that one stays and is read again.
 func (r *regionLedger) recordRow(ctx context.Context, key engine.Key) error {
 	row, err := r.Ledger.Row(ctx, key)
 	if err != nil {
@@ -190,21 +193,22 @@ func (r *regionLedger) recordRow(ctx context.Context, key engine.Key) error {
 	its := r.parent.objects[key]
 	r.parent.mu.Unlock()
 	err = r.parent.updateRecord(ctx, key, func(have string) (string, error) {
-		// A record with the row's token is this manager's own, whose answer was lost.
+		// A record with the row's token is this manager's own; the reply of its
+		// write was lost.
 		if has, _ := parseRecord(have); have != its.record && have != ownership.NoAttempt && has.Token != row.Token {
 			r.parent.forgetObject(key)
-			return "", notLeadingError("another one has begun " + row.Name)
+			return "", notLeadingError("another manager has begun " + row.Name)
 		}
 		return newRecord(r.name, row).String(), nil
 	})
 	if errors.Is(err, engine.ErrNotFound) {
-		return fmt.Errorf("cannot write down what is begun for %s: %w: %w", row.Name, engine.ErrBusy, err)
+		return fmt.Errorf("cannot record the attempt for %s: %w: %w", row.Name, engine.ErrBusy, err)
 	}
 	return err
 }
 
-// Bind implements engine.Ledger. The system id is written down once: a VM may bear no
-// mark yet, and then only its row says whose it is.
+// Bind implements engine.Ledger. It records the system id once. A VM may have
+// no mark yet, and then only its row says whose it is.
 func (r *regionLedger) Bind(ctx context.Context, row engine.Row) error {
 	if err := r.restoreRowsAndKey(ctx, row.Key); err != nil {
 		return err
@@ -222,7 +226,8 @@ func (r *regionLedger) Bind(ctx context.Context, row engine.Row) error {
 	return r.recordRow(ctx, row.Key)
 }
 
-// MarkLeaving implements engine.Ledger. Nothing is written down: the object is being deleted.
+// MarkLeaving implements engine.Ledger. It writes no record: the object is
+// being deleted.
 func (r *regionLedger) MarkLeaving(ctx context.Context, key engine.Key) error {
 	if err := r.restoreRowsAndKey(ctx, key); err != nil {
 		return err
@@ -230,11 +235,12 @@ func (r *regionLedger) MarkLeaving(ctx context.Context, key engine.Key) error {
 	return r.Ledger.MarkLeaving(ctx, key)
 }
 
-// errRecordOfOtherRow: a record stays, for it is not of the row that went.
+// errRecordOfOtherRow keeps a record that belongs to another row than the
+// dropped one.
 var errRecordOfOtherRow = errors.New("the record is of another row")
 
-// Drop implements engine.Ledger. What is written down of the row goes with it. Where that
-// fails, the next leader waits for a compose that was over.
+// Drop implements engine.Ledger. It also removes the row's record. If that
+// fails, the next leader waits for a compose that is already over.
 func (r *regionLedger) Drop(ctx context.Context, row engine.Row) error {
 	if err := r.restoreRowsAndKey(ctx, row.Key); err != nil {
 		return err
@@ -243,7 +249,7 @@ func (r *regionLedger) Drop(ctx context.Context, row engine.Row) error {
 		return err
 	}
 	if _, err := r.Ledger.Row(ctx, row.Key); !errors.Is(err, engine.ErrNotFound) {
-		return err // it was another row by then
+		return err // the key has another row by now
 	}
 	r.parent.forgetRevivedRow(row.Key)
 	err := r.parent.updateRecord(ctx, row.Key, func(have string) (string, error) {

@@ -1,5 +1,5 @@
-// Package check are the commands that try what a fleet needs, one thing at a
-// time, and leave nothing behind: an RunLXD, a VM host to be, a RunMAAS, its upgrade.
+// Package check holds the commands that check what a fleet needs: an LXD, a
+// future VM host, a MAAS, and its upgrade. They leave nothing behind.
 package check
 
 import (
@@ -15,19 +15,19 @@ import (
 // Run runs one of the checks.
 func Run(ctx context.Context, p setting.Program) error {
 	return setting.Commands{
-		{Name: "lxd", Summary: "is this LXD, here or at an address, set up for VMs?", Run: RunLXD},
-		{Name: "vm-host", Summary: "can MAAS register the LXD at an address? It does, and forgets it again", Run: RunVMHost},
-		{Name: "maas", Summary: "is this a MAAS that can be worked with, by this key?", Run: RunMAAS},
-		{Name: "upgrade", Summary: "what would MAAS drop when it drops its VM hosts, and is that noted?", Run: RunUpgrade},
+		{Name: "lxd", Summary: "is an LXD, here or at an address, set up for VMs?", Run: RunLXD},
+		{Name: "vm-host", Summary: "can MAAS register the LXD at an address? Registers it, and removes it again", Run: RunVMHost},
+		{Name: "maas", Summary: "can maaslxd work with this MAAS and this key?", Run: RunMAAS},
+		{Name: "upgrade", Summary: "what would MAAS drop with its VM hosts, and is it recorded elsewhere?", Run: RunUpgrade},
 	}.Run(ctx, p)
 }
 
-// findings prints what was seen as it comes, and counts what is wrong.
+// findings prints each finding at once, and counts the problems.
 type findings struct {
 	w       io.Writer
 	title   string
 	failed  int
-	skipped int // what was not tried
+	skipped int // checks that were skipped
 }
 
 func startFindings(p setting.Program, about string) *findings {
@@ -43,23 +43,23 @@ func (f *findings) printLine(word, text, hint string) {
 	}
 }
 
-// reportOK is what is as it should be.
+// reportOK reports something that is right.
 func (f *findings) reportOK(format string, args ...any) {
 	f.printLine("ok", fmt.Sprintf(format, args...), "")
 }
 
-// reportNote is what should be known, and is no obstacle.
+// reportNote reports something to know that is not a problem.
 func (f *findings) reportNote(format string, args ...any) {
 	f.printLine("note", fmt.Sprintf(format, args...), "")
 }
 
-// reportSkipped is what was not tried, and why.
+// reportSkipped reports a check that was skipped, and why.
 func (f *findings) reportSkipped(text, hint string) { f.skipped++; f.printLine("skip", text, hint) }
 
-// reportFailure is what is wrong, and the way out.
+// reportFailure reports a problem and a way out.
 func (f *findings) reportFailure(text, hint string) { f.failed++; f.printLine("FAIL", text, hint) }
 
-// reportError is an error as what is wrong. It tells whether there was one.
+// reportError reports an error as a problem. It returns whether there was one.
 func (f *findings) reportError(err error) bool {
 	if err == nil {
 		return false
@@ -70,7 +70,7 @@ func (f *findings) reportError(err error) bool {
 	return true
 }
 
-// finish says how it went.
+// finish prints the summary.
 func (f *findings) finish(err error) error {
 	if err != nil && !errors.Is(err, setting.ErrFailed) {
 		f.reportError(err)
@@ -80,7 +80,7 @@ func (f *findings) finish(err error) error {
 		fmt.Fprintf(f.w, "%s: failed (%d)\n", f.title, f.failed)
 		return setting.ErrFailed
 	case f.skipped > 0:
-		fmt.Fprintf(f.w, "%s: passed as far as it went; %d not tried\n", f.title, f.skipped)
+		fmt.Fprintf(f.w, "%s: passed, with %d skipped\n", f.title, f.skipped)
 	default:
 		fmt.Fprintf(f.w, "%s: passed\n", f.title)
 	}

@@ -99,7 +99,7 @@ func TestVMHost(t *testing.T) {
 	x := newTestSite(t)
 	before := x.listLeftovers()
 	said, status := runCheck(t.Context(), x.env, "vm-host")
-	wantOutput(t, said, status, 0, "ok    MAAS registered it, and knows LXD 5.21.3, 8 cores, 16384 MiB", "ok    MAAS has forgotten it again", "check vm-host: passed\n")
+	wantOutput(t, said, status, 0, "ok    MAAS registered it, and knows LXD 5.21.3, 8 cores, 16384 MiB", "ok    MAAS has removed it again", "check vm-host: passed\n")
 	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("it left something behind: -before +after:\n%s", diff)
 	}
@@ -145,19 +145,19 @@ func TestVMHostFails(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			status: setting.CodeFailed, says: []string{"FAIL  MAAS has registered it, and cannot use it", "MAAS has forgotten it again"},
+			status: setting.CodeFailed, says: []string{"FAIL  MAAS has registered it but cannot use it", "MAAS has removed it again"},
 		},
 		"Instances": {
 			reason: "MAAS would take them over.", model: func(m *sim.Model) { m.Hosts[0].Instances = []string{"precious"} }, never: true,
-			says: []string{"skip  project maas holds precious", "passed as far as it went; 1 not tried"},
+			says: []string{"skip  project maas holds precious", "passed, with 1 skipped"},
 		},
 		"Known": {
 			reason: "There is nothing to try.", model: registerHost, never: true,
-			says: []string{"ok    MAAS has it already, as VM host node1: LXD 5.21.3, 8 cores"},
+			says: []string{"ok    MAAS already has it, as VM host node1: LXD 5.21.3, 8 cores"},
 		},
 		"OtherProject": {
 			reason: "The machine of both would go with the second one.", model: registerHost, env: map[string]string{"LXD_PROJECT": "default"}, never: true,
-			says: []string{"skip  MAAS has project maas of this LXD already"},
+			says: []string{"skip  MAAS already has project maas of this LXD"},
 		},
 		"MachineKnown": {
 			reason: "MAAS rewrites the interfaces of a machine that it knows.",
@@ -165,19 +165,19 @@ func TestVMHostFails(t *testing.T) {
 				m.Hosts[0].MAC = "52:54:00:aa:bb:01"
 				m.Machines = []sim.MachineModel{{Hostname: "node1", Cores: 8, MemoryMiB: 16384, MAC: "52:54:00:aa:bb:01"}}
 			},
-			never: true, says: []string{"skip  MAAS knows its machine, node1"},
+			never: true, says: []string{"skip  MAAS already knows its machine, node1"},
 		},
 		"Zone": {
 			reason: "There is no such zone.", env: map[string]string{"ZONE": "az9"}, never: true,
-			status: setting.CodeFailed, says: []string{"FAIL  MAAS has no zone az9, but ", "--zone"},
+			status: setting.CodeFailed, says: []string{"FAIL  MAAS has no zone az9; it has ", "--zone"},
 		},
 		"NoAdministrator": {
 			reason: "Only administrators register.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, never: true,
-			status: setting.CodeFailed, says: []string{"is no administrator"},
+			status: setting.CodeFailed, says: []string{"is not an administrator"},
 		},
 		"Gone": {
 			reason: "There are no VM hosts any more.", model: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, never: true,
-			status: setting.CodeFailed, says: []string{"FAIL  this MAAS has no VM hosts any more", "check lxd --address"},
+			status: setting.CodeFailed, says: []string{"FAIL  this MAAS no longer has VM hosts", "check lxd --address"},
 		},
 		"ReplyLost": {
 			reason: "What may have been made is looked for, and removed.",
@@ -245,7 +245,7 @@ func TestVMHostInterrupted(t *testing.T) {
 	}
 	before := x.listLeftovers()
 	said, status := interrupted()
-	wantOutput(t, said, status, setting.CodeFailed, "MAAS does not know what", "MAAS has forgotten it again")
+	wantOutput(t, said, status, setting.CodeFailed, "MAAS does not know the resources of", "MAAS has removed it again")
 	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
@@ -254,7 +254,7 @@ func TestVMHostInterrupted(t *testing.T) {
 	wantOutput(t, said, status, setting.CodeFailed, "cannot remove VM host maaslxd-check-", "remove it in MAAS")
 	x.Settle()
 	said, status = interrupted()
-	wantOutput(t, said, status, setting.CodeFailed, "which an earlier check had left behind, was removed")
+	wantOutput(t, said, status, setting.CodeFailed, ", which an earlier check had left behind")
 	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
@@ -271,17 +271,17 @@ func TestMAAS(t *testing.T) {
 		says   []string
 	}{
 		"Good": {reason: "A MAAS to work with.", model: registerHost, says: []string{
-			"ok    MAAS 3.", "ok    admin is an administrator", "ok    zone az1 is there", "ok    resource pool vms is there", "ok    images: ubuntu/",
+			"ok    MAAS 3.", "ok    admin is an administrator", "ok    zone az1 exists", "ok    resource pool vms exists", "ok    images: ubuntu/",
 			"ok    1 LXD VM hosts", "note  VM host node1: LXD 5.21.3, 0 of 8 cores used", "check maas: passed\n",
 		}},
-		"Gone":      {reason: "The next major version works, too.", model: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, says: []string{"note  this MAAS has no VM hosts any more", "passed"}},
-		"User":      {reason: "Rights are missing.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: 1, says: []string{"FAIL  ", "is no administrator", "sudo maas apikey"}},
+		"Gone":      {reason: "The next major version works, too.", model: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, says: []string{"note  this MAAS no longer has VM hosts", "passed"}},
+		"User":      {reason: "Rights are missing.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: 1, says: []string{"FAIL  ", "is not an administrator", "sudo maas apikey"}},
 		"Key":       {reason: "The key is nobody's.", env: map[string]string{"MAAS_API_KEY": "a:b:c"}, status: 1, says: []string{"FAIL  "}},
 		"BadKey":    {reason: "It is no key at all.", env: map[string]string{"MAAS_API_KEY": "abc"}, status: 2, says: []string{"--maas-api-key: an API key has three parts"}},
 		"Away":      {reason: "Nothing listens.", env: map[string]string{"MAAS_ENDPOINT": "http://127.0.0.1:1/MAAS"}, status: 1, says: []string{"FAIL  ", "Check host and port in --maas-endpoint"}},
-		"Image":     {reason: "It is not imported.", args: []string{"--image", "ubuntu/plucky"}, status: 1, says: []string{"FAIL  MAAS has no image ubuntu/plucky, but ubuntu/"}},
-		"Pool":      {reason: "There is none.", args: []string{"--resource-pool", "gold"}, status: 1, says: []string{"FAIL  MAAS has no resource pool gold, but default, vms"}},
-		"TestHost":  {reason: "The seeds of the other check.", args: []string{"--test-vm-host"}, says: []string{"MAAS has forgotten it again", "check maas: passed"}},
+		"Image":     {reason: "It is not imported.", args: []string{"--image", "ubuntu/plucky"}, status: 1, says: []string{"FAIL  MAAS has no image ubuntu/plucky; it has ubuntu/"}},
+		"Pool":      {reason: "There is none.", args: []string{"--resource-pool", "gold"}, status: 1, says: []string{"FAIL  MAAS has no resource pool gold; it has default, vms"}},
+		"TestHost":  {reason: "The seeds of the other check.", args: []string{"--test-vm-host"}, says: []string{"MAAS has removed it again", "check maas: passed"}},
 		"APIURL":    {reason: "The provider's variable will do.", env: map[string]string{"MAAS_ENDPOINT": ""}, status: 2, says: []string{"--maas-endpoint: it is missing"}},
 		"CannotYet": {reason: "A VM host that MAAS never reached.", model: func(m *sim.Model) { registerHost(m); m.Hosts[0].TrustedCertificates = nil }, says: []string{"check maas: passed"}},
 	}
@@ -317,12 +317,12 @@ func TestLXDRemote(t *testing.T) {
 	}{
 		"Good": {reason: "All is there.", says: []string{
 			"ok    it trusts the certificate, and shows ", "ok    LXD 5.21.3 on 8 cores and 16384 MiB", "ok    project maas is empty",
-			"ok    storage pool default: zfs, 500 of 500 GB free", "ok    bridge maasbr0 is there", "check lxd: passed",
+			"ok    storage pool default: zfs, 500 of 500 GB free", "ok    bridge maasbr0 exists", "check lxd: passed",
 		}},
 		"New":       {reason: "MAAS cannot compose there.", model: func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" }, says: []string{"note  MAAS up to 3.8 cannot make VMs on LXD 6.7"}},
 		"Project":   {reason: "No such project.", args: []string{"--project", "other"}, status: 1, says: []string{`has no project "other"`, "lxc project create other"}},
-		"Pool":      {reason: "No such pool.", args: []string{"--storage-pool", "fast"}, status: 1, says: []string{"FAIL  there is no storage pool fast, but default"}},
-		"Bridge":    {reason: "No such bridge.", args: []string{"--network-bridge", "br9"}, status: 1, says: []string{"FAIL  the machine has no bridge br9, but maasbr0"}},
+		"Pool":      {reason: "No such pool.", args: []string{"--storage-pool", "fast"}, status: 1, says: []string{"FAIL  there is no storage pool fast; LXD has default"}},
+		"Bridge":    {reason: "No such bridge.", args: []string{"--network-bridge", "br9"}, status: 1, says: []string{"FAIL  there is no bridge br9; the machine has maasbr0"}},
 		"Untrusted": {reason: "Nobody told it.", model: func(m *sim.Model) { m.Hosts[0].TrustedCertificates = nil }, status: 1, says: []string{"does not trust"}},
 		"Other":     {reason: "Another server answers.", args: []string{"--server-fingerprint", strings.Repeat("ab", 32)}, status: 1, says: []string{"shows the certificate", "but is known by"}},
 	}

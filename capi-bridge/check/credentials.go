@@ -21,11 +21,12 @@ import (
 type clientPair struct{ certificate, key string }
 
 func (c *clientPair) addSettings(s *setting.Settings) {
-	s.AddPEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file; the file may hold the key, too, if both flags name it")
-	s.AddPEM(&c.key, "lxd-client-key", "MAASLXD_LXD_CLIENT_KEY", "its private key, in the same way")
+	s.AddPEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file; one file may hold both certificate and key, if both flags name it")
+	s.AddPEM(&c.key, "lxd-client-key", "MAASLXD_LXD_CLIENT_KEY", "private key of the certificate, in the same form")
 }
 
-// parseCredentials are the pair, or a *setting.UsageError. One file may hold both.
+// parseCredentials returns the pair, or a *setting.UsageError. One file may
+// hold both halves.
 func (c *clientPair) parseCredentials() (engine.Credentials, error) {
 	if c.certificate == "" || c.key == "" {
 		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert", Text: "the key pair of the fleet is missing",
@@ -39,7 +40,7 @@ func (c *clientPair) parseCredentials() (engine.Credentials, error) {
 	return key.Credentials, nil
 }
 
-// maasAccess is how a MAAS is reached.
+// maasAccess is the address of a MAAS and the key for it.
 type maasAccess struct {
 	endpoint, key, caCert string
 	timeout               time.Duration
@@ -47,12 +48,12 @@ type maasAccess struct {
 
 func (r *maasAccess) addSettings(s *setting.Settings, p setting.Program) {
 	s.AddText(&r.endpoint, "maas-endpoint", "MAAS_ENDPOINT", p.Getenv("MAAS_API_URL"), "MAAS's address, such as http://maas:5240/MAAS (or MAAS_API_URL)")
-	s.AddText(&r.key, "maas-api-key", "MAAS_API_KEY", "", "API key of an administrator; better as a variable, for others see the flags of a process")
+	s.AddText(&r.key, "maas-api-key", "MAAS_API_KEY", "", "API key of an administrator; prefer the variable, because others can see the flags of a process")
 	s.AddPEM(&r.caCert, "maas-ca-cert", "MAAS_API_CACERT", "certificate authority of MAAS's https, as PEM text or the path of a file")
 	s.AddTimeout(&r.timeout, 5*time.Minute)
 }
 
-// newClient is a client of the MAAS, which calls nothing yet.
+// newClient returns a client of the MAAS. It makes no call yet.
 func (r *maasAccess) newClient(p setting.Program) (*maas.Client, error) {
 	var missing []error
 	for _, each := range []struct{ flag, env, value string }{{"--maas-endpoint", "MAAS_ENDPOINT", r.endpoint}, {"--maas-api-key", "MAAS_API_KEY", r.key}} {
@@ -67,7 +68,7 @@ func (r *maasAccess) newClient(p setting.Program) (*maas.Client, error) {
 	return client, asUsageError(err)
 }
 
-// asUsageError says of which flags a configuration is wrong.
+// asUsageError names the flags of an invalid configuration.
 func asUsageError(err error) error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -82,22 +83,23 @@ func asUsageError(err error) error {
 	return err
 }
 
-// flagBySetting are the flags by the names that others give to their settings.
+// flagBySetting maps the engine's names of settings to flags.
 var flagBySetting = map[string]string{
 	"api_url": "--maas-endpoint", "api_key": "--maas-api-key", "ca_cert": "--maas-ca-cert",
 	"lxd_client_cert": "--lxd-client-cert", "lxd_client_key": "--lxd-client-key", "server_fingerprint =": "--server-fingerprint",
 }
 
-// wordOrPath is what can be a setting, without the end of a sentence.
+// wordOrPath matches a possible name of a setting, without punctuation at its
+// end.
 var wordOrPath = regexp.MustCompile(`[\w/~-]+(\.[\w/~-]+)*( =)?`)
 
-// replaceSettingNames says of what is said to people by which flag it is set here. What is only
-// a part of a word or a path is no setting.
+// replaceSettingNames replaces the engine's names of settings in a message by
+// the flags of this command. A part of a word or a path is no setting.
 func replaceSettingNames(said string) string {
 	return wordOrPath.ReplaceAllStringFunc(said, func(word string) string { return cmp.Or(flagBySetting[word], word) })
 }
 
-// isUnencrypted tells whether what is sent to MAAS can be read on the way.
+// isUnencrypted reports whether others can read what is sent to MAAS.
 func (r *maasAccess) isUnencrypted() bool {
 	u, err := url.Parse(strings.TrimSpace(r.endpoint))
 	if err != nil || !strings.EqualFold(u.Scheme, "http") || u.Hostname() == "localhost" {

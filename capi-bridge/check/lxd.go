@@ -19,12 +19,12 @@ import (
 )
 
 const aboutLXD = `
-Looks whether an LXD is set up for VMs: its version, the storage pool, the
-bridge, the project, and who may use it. Without --address it asks the LXD of this
-node, by its socket (as root); with --address one far away, by the fleet's key
-pair. It changes nothing.`
+Checks whether an LXD is set up for VMs: its version, the storage pool, the
+bridge, the project, and who may use it. Without --address it asks the LXD of
+this node, by its socket (as root). With --address it asks a remote LXD, with the
+fleet's key pair. It changes nothing.`
 
-// lxdOptions are those of check lxd.
+// lxdOptions are the options of check lxd.
 type lxdOptions struct {
 	setting.Host
 	clientPair
@@ -35,7 +35,7 @@ type lxdOptions struct {
 
 func (o *lxdOptions) settings(p setting.Program) *setting.Settings {
 	s := setting.New(p, aboutLXD)
-	s.AddText(&o.address, "address", "", "", "address of an LXD to ask over the network, such as 10.0.0.5")
+	s.AddText(&o.address, "address", "", "", "address of a remote LXD to ask, such as 10.0.0.5")
 	o.clientPair.addSettings(s)
 	s.AddText(&o.pinned, "server-fingerprint", "", "", "SHA-256 of the certificate that the LXD at the address must show")
 	s.AddTimeout(&o.timeout, time.Minute)
@@ -43,7 +43,7 @@ func (o *lxdOptions) settings(p setting.Program) *setting.Settings {
 	return s
 }
 
-// RunLXD checks an RunLXD.
+// RunLXD checks an LXD.
 func RunLXD(ctx context.Context, p setting.Program) error {
 	var o lxdOptions
 	if err := o.settings(p).Read(); err != nil {
@@ -53,8 +53,8 @@ func RunLXD(ctx context.Context, p setting.Program) error {
 	defer cancel()
 	switch {
 	case o.pinned != "" && !engine.IsFingerprint(o.pinned):
-		return &setting.UsageError{Flag: "--server-fingerprint", Text: fmt.Sprintf("%q is no fingerprint", o.pinned),
-			Hint: "Write the 64 hex digits, in small letters and without colons, that `lxc info` says on the host as certificate_fingerprint."}
+		return &setting.UsageError{Flag: "--server-fingerprint", Text: fmt.Sprintf("%q is not a fingerprint", o.pinned),
+			Hint: "Write the 64 hex digits that `lxc info` on the host shows as certificate_fingerprint, in small letters and without colons."}
 	case o.address != "":
 		return o.checkRemote(ctx, p)
 	case o.pinned != "":
@@ -63,7 +63,7 @@ func RunLXD(ctx context.Context, p setting.Program) error {
 	return o.checkLocal(ctx, p)
 }
 
-// checkRemote looks with the fleet's eyes.
+// checkRemote checks an LXD over the network, as the fleet sees it.
 func (o *lxdOptions) checkRemote(ctx context.Context, p setting.Program) error {
 	credentials, err := o.parseCredentials()
 	if err != nil {
@@ -83,7 +83,8 @@ func (o *lxdOptions) checkRemote(ctx context.Context, p setting.Program) error {
 	return f.finish(nil)
 }
 
-// checkLocal looks with an administrator's, and compares with what is asked for.
+// checkLocal checks the LXD of this node as an administrator, and compares it
+// with the settings.
 func (o *lxdOptions) checkLocal(ctx context.Context, p setting.Program) error {
 	host, err := o.Host.Build()
 	if err != nil {
@@ -120,18 +121,18 @@ func (f *findings) reportStep(s setup.Step) {
 	case setup.Refuse:
 		f.reportFailure(text, s.Hint)
 	default:
-		f.reportFailure(fmt.Sprintf("%s: it is to be, and is not: %s", s.Object, s.Detail), "capi-bridge init-host would see to it; with --dry-run it only says so.")
+		f.reportFailure(fmt.Sprintf("%s is missing or differs: %s", s.Object, s.Detail), "Run capi-bridge init-host; with --dry-run it only shows the changes.")
 	}
 }
 
-// checkLXDServer is what RunLXD is, and what it runs on.
+// checkLXDServer checks the LXD server and its machine.
 func (f *findings) checkLXDServer(seen setup.Inspection) {
 	f.reportOK("LXD %s on %d cores and %d MiB", seen.Version, seen.Cores, seen.MemoryMiB)
 	if seen.TooNewForMAAS {
-		f.reportNote("MAAS up to 3.8 cannot make VMs on LXD %s; snap install lxd --channel=5.21/stable can be used by all", seen.Version)
+		f.reportNote("MAAS up to 3.8 cannot make VMs on LXD %s; for any MAAS use snap install lxd --channel=5.21/stable", seen.Version)
 	}
 	if !seen.RunsVMs {
-		f.reportFailure("LXD cannot run virtual machines here", "See whether /dev/kvm is there (virtualization is on in the firmware), and what LXD's log says of qemu.")
+		f.reportFailure("LXD cannot run virtual machines here", "Check that /dev/kvm exists (virtualization is on in the firmware), and look for qemu in LXD's log.")
 	}
 }
 
@@ -158,7 +159,7 @@ func (f *findings) checkStoragePool(seen setup.Inspection, name string) {
 		}
 		names = append(names, p.Name)
 	}
-	f.reportFailure(fmt.Sprintf("there is no storage pool %s, but %s", name, cmp.Or(strings.Join(names, ", "), "none at all")), "Name another one (--storage-pool), or make it on the host: capi-bridge init-host.")
+	f.reportFailure(fmt.Sprintf("there is no storage pool %s; LXD has %s", name, cmp.Or(strings.Join(names, ", "), "none")), "Name another one (--storage-pool), or make it on the host with capi-bridge init-host.")
 }
 
 func (f *findings) checkBridge(seen setup.Inspection, name string) {
@@ -169,13 +170,13 @@ func (f *findings) checkBridge(seen setup.Inspection, name string) {
 		}
 	}
 	if slices.Contains(bridges, name) {
-		f.reportOK("bridge %s is there", name)
+		f.reportOK("bridge %s exists", name)
 		return
 	}
-	f.reportFailure(fmt.Sprintf("the machine has no bridge %s, but %s", name, cmp.Or(strings.Join(bridges, ", "), "none at all")), "Name another one (--network-bridge), or make it on the machine.")
+	f.reportFailure(fmt.Sprintf("there is no bridge %s; the machine has %s", name, cmp.Or(strings.Join(bridges, ", "), "none")), "Name another one (--network-bridge), or make it on the machine.")
 }
 
-// checkTrustedCertificates are those who may use the project.
+// checkTrustedCertificates checks who may use the project.
 func (f *findings) checkTrustedCertificates(seen setup.Inspection) {
 	if len(seen.Trusted) == 0 {
 		f.reportFailure("nobody but this machine's root may use project "+seen.Project, "capi-bridge init-host --trusted-certificate FILE lets the fleet in.")
@@ -184,7 +185,7 @@ func (f *findings) checkTrustedCertificates(seen setup.Inspection) {
 	for _, certificate := range seen.Trusted {
 		fingerprint, err := fleetkey.Fingerprint(certificate)
 		if err != nil {
-			continue // of a kind that the fleet does not use
+			continue // the fleet does not use this kind of certificate
 		}
 		f.reportOK("the holder of %.12s may use project %s", fingerprint, seen.Project)
 	}

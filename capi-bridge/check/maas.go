@@ -13,11 +13,11 @@ import (
 )
 
 const aboutMAAS = `
-Looks whether this is a MAAS that can be worked with, by this key: version,
-rights, VM hosts, zone, resource pool, images. With --test-vm-host it also does
-what check vm-host does. It leaves nothing behind.`
+Checks whether maaslxd can work with this MAAS and this key: version, rights,
+VM hosts, zone, resource pool, images. With --test-vm-host it also runs check
+vm-host. It leaves nothing behind.`
 
-// maasOptions are those of check maas, and of check vm-host, which has the same.
+// maasOptions are the options of check maas. Check vm-host has the same ones.
 type maasOptions struct {
 	maasAccess
 	vmHostOptions
@@ -28,13 +28,13 @@ type maasOptions struct {
 func (o *maasOptions) settings(p setting.Program) *setting.Settings {
 	s := setting.New(p, aboutMAAS)
 	o.maasAccess.addSettings(s, p)
-	s.AddText(&o.image, "image", "IMAGE", "", "image that must be there, such as ubuntu/noble (default: any)")
+	s.AddText(&o.image, "image", "IMAGE", "", "image that MAAS must have, such as ubuntu/noble (default: any)")
 	s.AddSwitch(&o.testVMHost, "test-vm-host", "", "register an LXD, and remove it again")
 	o.vmHostOptions.addSettings(s)
 	return s
 }
 
-// RunMAAS checks a RunMAAS.
+// RunMAAS checks a MAAS.
 func RunMAAS(ctx context.Context, p setting.Program) error {
 	var o maasOptions
 	if err := o.settings(p).Read(); err != nil {
@@ -68,15 +68,15 @@ func RunMAAS(ctx context.Context, p setting.Program) error {
 }
 
 func (f *findings) checkCapabilities(can engine.Capabilities) {
-	f.reportOK("MAAS %s answers, and knows the key as %s's", can.Version, can.Username)
+	f.reportOK("MAAS %s answers, and the key belongs to %s", can.Version, can.Username)
 	if can.Admin {
 		f.reportOK("%s is an administrator", can.Username)
 	} else {
-		f.reportFailure(can.Username+" is no administrator", "Hosts and VMs are made by administrators: give the key of one (sudo maas apikey --username NAME).")
+		f.reportFailure(can.Username+" is not an administrator", "Only administrators can make hosts and VMs: give the key of one (sudo maas apikey --username NAME).")
 	}
 }
 
-// checkZoneAndPool are the zone and the resource pool that are to be used.
+// checkZoneAndPool checks that the wanted zone and resource pool exist.
 func (f *findings) checkZoneAndPool(ctx context.Context, names engine.Names, zone, pool string) {
 	for _, each := range []struct {
 		what, flag, name string
@@ -86,9 +86,9 @@ func (f *findings) checkZoneAndPool(ctx context.Context, names engine.Names, zon
 		switch {
 		case f.reportError(err):
 		case slices.Contains(found, each.name):
-			f.reportOK("%s %s is there", each.what, each.name)
+			f.reportOK("%s %s exists", each.what, each.name)
 		default:
-			f.reportFailure(fmt.Sprintf("MAAS has no %s %s, but %s", each.what, each.name, strings.Join(found, ", ")), fmt.Sprintf("Make it in MAAS, or name another one (%s).", each.flag))
+			f.reportFailure(fmt.Sprintf("MAAS has no %s %s; it has %s", each.what, each.name, strings.Join(found, ", ")), fmt.Sprintf("Create it in MAAS, or name another one (%s).", each.flag))
 		}
 	}
 }
@@ -104,16 +104,16 @@ func (f *findings) checkImages(ctx context.Context, catalog engine.Catalog, imag
 	case len(found) == 0:
 		f.reportFailure("MAAS has no image", "Import one in MAAS: machines boot from it to be commissioned.")
 	case image != "" && !slices.Contains(found, image):
-		f.reportFailure(fmt.Sprintf("MAAS has no image %s, but %s", image, strings.Join(found, ", ")), "Import it in MAAS, or name another one (--image).")
+		f.reportFailure(fmt.Sprintf("MAAS has no image %s; it has %s", image, strings.Join(found, ", ")), "Import it in MAAS, or name another one (--image).")
 	default:
 		f.reportOK("images: %s", strings.Join(found, ", "))
 	}
 }
 
-// reportVMHosts are those that RunMAAS has.
+// reportVMHosts lists the VM hosts of the MAAS.
 func (f *findings) reportVMHosts(ctx context.Context, client *maas.Client, can engine.Capabilities) {
 	if !can.VMHosts {
-		f.reportNote("this MAAS has no VM hosts any more: VMs are made in LXD itself, and enlisted; check lxd --address looks at one")
+		f.reportNote("this MAAS no longer has VM hosts: maaslxd makes VMs in LXD itself and enlists them; use check lxd --address for each LXD")
 		return
 	}
 	hosts, err := client.Hosts.Hosts(ctx)

@@ -16,11 +16,11 @@ import (
 )
 
 const aboutUpgrade = `
-Rehearses the upgrade of MAAS to the version without VM hosts: what it would drop of
-each VM host and VM, what is noted on the machines beside that, and what must be done
-first. With the fleet's key pair it also asks each LXD. It changes nothing.`
+Rehearses the upgrade of MAAS to the version without VM hosts. It shows what MAAS
+would drop of each VM host and VM, what the machines' records keep of that, and what
+you must do first. With the fleet's key pair it also asks each LXD. It changes nothing.`
 
-// upgradeOptions are those of check upgrade.
+// upgradeOptions are the options of check upgrade.
 type upgradeOptions struct {
 	maasAccess
 	clientPair
@@ -57,15 +57,15 @@ func RunUpgrade(ctx context.Context, p setting.Program) error {
 	}
 	r.checkCapabilities(can)
 	if !can.VMHosts {
-		r.reportNote("this MAAS has no VM hosts any more: nothing is left to drop")
+		r.reportNote("this MAAS no longer has VM hosts: nothing is left to drop")
 	}
 	if r.credentials == nil {
-		r.reportSkipped("the LXDs were not asked: no key pair is given", "Give --lxd-client-cert and --lxd-client-key, from where Terraform or the bridge runs: after the upgrade the LXDs are asked from there.")
+		r.reportSkipped("the LXDs were not asked: no key pair is given", "Give --lxd-client-cert and --lxd-client-key, on a machine where Terraform or the bridge runs: after the upgrade they ask the LXDs from there.")
 	}
 	return r.finish(r.run(ctx, can))
 }
 
-// probeTimeout bounds the look at one LXD.
+// probeTimeout limits the check of one LXD.
 const probeTimeout = 10 * time.Second
 
 // rehearsal is one run of check upgrade.
@@ -73,7 +73,7 @@ type rehearsal struct {
 	*findings
 	client      *maas.Client
 	prober      engine.Probe
-	credentials *engine.Credentials // nil: the LXDs are not asked
+	credentials *engine.Credentials // nil: do not ask the LXDs
 }
 
 func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
@@ -109,7 +109,7 @@ func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 	return nil
 }
 
-// checkHostMachines looks at the hosts of a MAAS that has no VM hosts any more.
+// checkHostMachines checks the hosts of a MAAS that no longer has VM hosts.
 func (r *rehearsal) checkHostMachines(ctx context.Context) error {
 	machines, err := r.client.Machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *rehearsal) checkHostMachines(ctx context.Context) error {
 	for _, m := range machines {
 		record, ok := m.HostRecord()
 		if !ok {
-			r.reportFailure(fmt.Sprintf("machine %s has the tag %s, and says no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which notes it.")
+			r.reportFailure(fmt.Sprintf("machine %s has the tag %s but records no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which records the address.")
 			continue
 		}
 		r.reportOK("host %s: machine %s", record.Name, machineTitle(m))
@@ -129,24 +129,25 @@ func (r *rehearsal) checkHostMachines(ctx context.Context) error {
 
 func machineTitle(m engine.Machine) string { return fmt.Sprintf("%s (%s)", m.Hostname, m.SystemID) }
 
-// checkVMHost says what MAAS would drop of a VM host, and whether it is noted.
+// checkVMHost reports what MAAS would drop of a VM host, and whether its
+// machine records it.
 func (r *rehearsal) checkVMHost(ctx context.Context, h engine.VMHost, all []engine.VMHost) error {
 	others := slices.ContainsFunc(all, func(o engine.VMHost) bool { return o.ID != h.ID && o.MachineID == h.MachineID && h.MachineID != "" })
 	switch {
 	case h.MachineID == "":
-		r.reportFailure(fmt.Sprintf("VM host %s: MAAS knows no machine that its LXD runs on, and nobody finds it afterwards", h.Name),
+		r.reportFailure(fmt.Sprintf("VM host %s: MAAS knows no machine that its LXD runs on, so nothing finds the host after the upgrade", h.Name),
 			"Refresh the VM host in MAAS. If that finds no machine, let MAAS deploy the machine first.")
 		return nil
 	case others:
-		r.reportFailure(fmt.Sprintf("VM host %s: its LXD is another VM host, too, and one machine can note one of them", h.Name),
-			"Remove all of them but one, with their VMs. docs/guides/day-two.md says more: Several VM hosts on one LXD server.")
+		r.reportFailure(fmt.Sprintf("VM host %s: its LXD is also another VM host, and a machine can record only one", h.Name),
+			"Remove all of them but one, with their VMs. See docs/guides/day-two.md, Several VM hosts on one LXD server.")
 		return nil
 	}
 	m, err := r.client.Machines.Machine(ctx, h.MachineID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		r.reportFailure(fmt.Sprintf("VM host %s: its LXD runs on node %s, which is no machine of MAAS but a controller", h.Name, h.MachineID),
-			"Afterwards only a machine can be a host: move its VMs to another one.")
+		r.reportFailure(fmt.Sprintf("VM host %s: its LXD runs on node %s, which is a controller of MAAS and not a machine", h.Name, h.MachineID),
+			"After the upgrade only a machine can be a host: move its VMs to another host.")
 		return nil
 	case err != nil:
 		return err
@@ -157,27 +158,27 @@ func (r *rehearsal) checkVMHost(ctx context.Context, h engine.VMHost, all []engi
 	}
 	lacks := missingInRecord(h, e, m)
 	if len(lacks) > 0 {
-		r.reportFailure(fmt.Sprintf("VM host %s: MAAS would drop what its machine %s does not note: %s", h.Name, machineTitle(m), strings.Join(lacks, "; ")), recordHint(m))
+		r.reportFailure(fmt.Sprintf("VM host %s: MAAS would drop values that its machine %s does not record: %s", h.Name, machineTitle(m), strings.Join(lacks, "; ")), recordHint(m))
 		return nil
 	}
-	r.reportOK("VM host %s: its machine %s notes all that MAAS would drop: %s", h.Name, machineTitle(m), strings.Join(droppedByMAAS(h, e), ", "))
+	r.reportOK("VM host %s: its machine %s records all that MAAS would drop: %s", h.Name, machineTitle(m), strings.Join(droppedByMAAS(h, e), ", "))
 	record, _ := m.HostRecord()
 	if record.ServerFingerprint == "" {
-		r.reportNote("VM host %s: the certificate of its LXD is not noted: the first one that it shows afterwards is believed", h.Name)
+		r.reportNote("VM host %s: the certificate of its LXD is not recorded; after the upgrade the first one that it shows is trusted", h.Name)
 	}
 	r.checkHostLXD(ctx, record)
 	return nil
 }
 
-// recordHint is how a machine comes to note its VM host.
+// recordHint says how to make a machine record its VM host.
 func recordHint(m engine.Machine) string {
 	if m.Status != engine.StatusDeployed {
-		return fmt.Sprintf("It is %s, and only a Deployed machine can be a host: let MAAS deploy it first.", m.StatusName)
+		return fmt.Sprintf("The machine is %s, and only a Deployed machine can be a host: let MAAS deploy it first.", m.StatusName)
 	}
 	return "Apply its maaslxd_vm_host once with this version. If there is none, import the VM host first."
 }
 
-// droppedByMAAS is what MAAS would drop of a VM host.
+// droppedByMAAS lists what MAAS would drop of a VM host.
 func droppedByMAAS(h engine.VMHost, e engine.Endpoint) []string {
 	list := []string{"zone " + h.Zone, "pool " + h.Pool, fmt.Sprintf("over-commit %v of cores and %v of memory", h.CPUOvercommit, h.MemoryOvercommit), "project " + e.Project}
 	if pool := h.DefaultPool(); pool != "" {
@@ -189,19 +190,21 @@ func droppedByMAAS(h engine.VMHost, e engine.Endpoint) []string {
 	return list
 }
 
-// missingInRecord is what a machine does not note of its VM host, or otherwise.
+// missingInRecord lists what a machine does not record of its VM host, or
+// records differently.
 func missingInRecord(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list []string) {
 	if !slices.Contains(m.Tags, engine.HostTag) {
 		list = append(list, "the tag "+engine.HostTag)
 	}
-	// Without the tag nobody looks for a record, but what it says counts all the same.
+	// Without the tag nobody looks for a record, but the record's values count
+	// all the same.
 	m.Tags = append(slices.Clone(m.Tags), engine.HostTag)
 	record, ok := m.HostRecord()
 	if !ok {
 		return append(list, "the address of the LXD")
 	}
 	if !lxd.IsSameServer(record.Address, e.Address) {
-		list = append(list, fmt.Sprintf("address %s (noted is %s)", e.Address, record.Address))
+		list = append(list, fmt.Sprintf("address %s (recorded: %s)", e.Address, record.Address))
 	}
 	for _, each := range []struct{ what, has, noted string }{
 		{"name", h.Name, record.Name}, {"project", e.Project, record.Project}, {"zone", h.Zone, record.Zone}, {"pool", h.Pool, record.Pool},
@@ -211,7 +214,7 @@ func missingInRecord(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list
 		{"over-commit of memory", fmt.Sprint(h.MemoryOvercommit), fmt.Sprint(record.MemoryOvercommit)},
 	} {
 		if each.has != each.noted {
-			list = append(list, fmt.Sprintf("%s %s (noted is %s)", each.what, cmp.Or(each.has, "none"), cmp.Or(each.noted, "none")))
+			list = append(list, fmt.Sprintf("%s %s (recorded: %s)", each.what, cmp.Or(each.has, "none"), cmp.Or(each.noted, "none")))
 		}
 	}
 	return list
@@ -221,7 +224,8 @@ func sortedWords(words []string) string {
 	return strings.Join(slices.Sorted(slices.Values(words)), " ")
 }
 
-// checkHostLXD asks the LXD of a host, as Terraform and the bridge do after the upgrade.
+// checkHostLXD asks the LXD of a host, as Terraform and the bridge do after the
+// upgrade.
 func (r *rehearsal) checkHostLXD(ctx context.Context, record engine.HostRecord) {
 	if r.credentials == nil {
 		return
@@ -233,23 +237,24 @@ func (r *rehearsal) checkHostLXD(ctx context.Context, record engine.HostRecord) 
 	r.reportOK("host %s: its LXD %s trusts the key pair for project %s", record.Name, server.Version, record.Project)
 }
 
-// checkVM says what MAAS would drop of a VM, and whose it is.
+// checkVM reports what MAAS would drop of a VM, and who owns it.
 func (r *rehearsal) checkVM(m engine.Machine) {
 	key, finished := engine.KeyIn(m.Description)
 	switch phase := m.Status.Phase(); {
 	case key != "" && !finished:
-		r.reportFailure(fmt.Sprintf("VM %s on %s was begun for %q, and is not finished: MAAS would drop which host it is on", machineTitle(m), m.HostName, key),
+		r.reportFailure(fmt.Sprintf("VM %s on %s was begun for %q and is not finished: MAAS would forget its host", machineTitle(m), m.HostName, key),
 			"Apply again until it is finished, or destroy it.")
 	case phase == engine.PhaseCommissioning || phase == engine.PhaseDeploying || phase == engine.PhaseReleasing:
-		r.reportFailure(fmt.Sprintf("VM %s on %s is %s: the upgrade would cut that off", machineTitle(m), m.HostName, m.StatusName), "Wait until that is over, and run this again.")
+		r.reportFailure(fmt.Sprintf("VM %s on %s is %s: the upgrade would interrupt that", machineTitle(m), m.HostName, m.StatusName), "Wait until that is over, and run this again.")
 	case key == "":
-		r.reportNote("VM %s on %s carries no mark: it stays a machine of MAAS, which nobody here manages; import it to have it managed", machineTitle(m), m.HostName)
+		r.reportNote("VM %s on %s carries no mark: it stays a machine of MAAS that maaslxd does not manage; import it if maaslxd should", machineTitle(m), m.HostName)
 	default:
-		r.reportOK("VM %s on %s, of %q: MAAS would drop its host%s; its MACs tell both afterwards", machineTitle(m), m.HostName, key, storagePoolsText(m))
+		r.reportOK("VM %s on %s, of %q: MAAS would drop its host%s; its MAC addresses show both after the upgrade", machineTitle(m), m.HostName, key, storagePoolsText(m))
 	}
 }
 
-// storagePoolsText says which storage pools of its disks MAAS would drop, too.
+// storagePoolsText names the storage pools of the VM's disks that MAAS would
+// drop as well.
 func storagePoolsText(m engine.Machine) string {
 	var names []string
 	for _, d := range m.Disks {

@@ -99,13 +99,13 @@ func TestUpgrade(t *testing.T) {
 		"Noted": {
 			reason: "The machine of the host says all of it.", first: noted(nil),
 			says: []string{
-				"ok    VM host node1: its machine node1 (", "notes all that MAAS would drop: zone default, pool default, over-commit 1 of cores and 1 of memory, project maas",
-				"note  VM host node1: the certificate of its LXD is not noted", "trusts the key pair for project maas", "ok    1 VM hosts and 0 VMs", "check upgrade: passed\n",
+				"ok    VM host node1: its machine node1 (", "records all that MAAS would drop: zone default, pool default, over-commit 1 of cores and 1 of memory, project maas",
+				"note  VM host node1: the certificate of its LXD is not recorded", "trusts the key pair for project maas", "ok    1 VM hosts and 0 VMs", "check upgrade: passed\n",
 			},
 		},
 		"NothingNoted": {
 			reason: "Registered by hand.", status: setting.CodeFailed,
-			says: []string{"FAIL  VM host node1: MAAS would drop what its machine node1 (", "the tag maaslxd-host; the address of the LXD", "Apply its maaslxd_vm_host once"},
+			says: []string{"FAIL  VM host node1: MAAS would drop values that its machine node1 (", "the tag maaslxd-host; the address of the LXD", "Apply its maaslxd_vm_host once"},
 		},
 		"NoTag": {
 			reason: "Nobody finds it.", status: setting.CodeFailed,
@@ -116,7 +116,7 @@ func TestUpgrade(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			says: []string{"does not note: the tag maaslxd-host\n"},
+			says: []string{"does not record: the tag maaslxd-host\n"},
 		},
 		"Changed": {
 			reason: "Somebody has changed it in MAAS since.", status: setting.CodeFailed,
@@ -124,12 +124,12 @@ func TestUpgrade(t *testing.T) {
 				r.CPUOvercommit, r.Zone, r.Tags, r.Address, r.DefaultStoragePool = 4, "az1", append(r.Tags, "blue"), "https://10.9.9.9:8443", ""
 			}),
 			says: []string{
-				"(noted is https://10.9.9.9:8443)", "zone default (noted is az1)", "over-commit of cores 1 (noted is 4)", "default storage pool default (noted is none)", "(noted is blue",
+				"(recorded: https://10.9.9.9:8443)", "zone default (recorded: az1)", "over-commit of cores 1 (recorded: 4)", "default storage pool default (recorded: none)", "(recorded: blue",
 			},
 		},
 		"NoPair": {
 			reason: "Who has no key rehearses the half.", first: noted(nil), env: map[string]string{"MAASLXD_LXD_CLIENT_CERT": "", "MAASLXD_LXD_CLIENT_KEY": ""},
-			says: []string{"skip  the LXDs were not asked", "--lxd-client-cert", "passed as far as it went; 1 not tried"},
+			says: []string{"skip  the LXDs were not asked", "--lxd-client-cert", "passed, with 1 skipped"},
 		},
 		"HalfAPair": {
 			reason: "It is a mistake.", env: map[string]string{"MAASLXD_LXD_CLIENT_KEY": ""}, status: setting.CodeUsage,
@@ -155,7 +155,7 @@ func TestUpgrade(t *testing.T) {
 		},
 		"InProgress": {
 			reason: "Nobody could tell where it is.", first: vm(engine.DescriptionWithMark("", key, false)), status: setting.CodeFailed,
-			says: []string{`on node1 was begun for "default/web", and is not finished`, "Apply again until it is finished, or destroy it."},
+			says: []string{`on node1 was begun for "default/web" and is not finished`, "Apply again until it is finished, or destroy it."},
 		},
 		"Stranger": {
 			reason: "It stays a machine.", first: vm("by hand"), says: []string{"note  VM web (", "carries no mark"},
@@ -167,11 +167,11 @@ func TestUpgrade(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			says: []string{"note  this MAAS has no VM hosts any more", "ok    host node1: machine node1 (", "trusts the key pair"},
+			says: []string{"note  this MAAS no longer has VM hosts", "ok    host node1: machine node1 (", "trusts the key pair"},
 		},
 		"User": {
 			reason: "Who is no administrator sees no parameters.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: setting.CodeFailed,
-			says: []string{"is no administrator"},
+			says: []string{"is not an administrator"},
 		},
 		"NoMAAS": {reason: "Which one?", env: map[string]string{"MAAS_ENDPOINT": ""}, status: setting.CodeUsage, says: []string{"--maas-endpoint: it is missing"}},
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 const aboutVMHost = `
-Registers the LXD at an address as a VM host in MAAS, waits until MAAS knows what
-it has, and removes it again. An LXD that MAAS knows already, whose project holds
-instances, or whose machine MAAS knows, is looked at only: a registration would
-change more than can be taken back.`
+Registers the LXD at an address as a VM host in MAAS, waits until MAAS knows its
+resources, and removes it again. It registers nothing if MAAS already knows the LXD
+or its machine, or if the project holds instances: such a registration could not be
+undone completely.`
 
-// vmHostOptions are what a VM host is to be.
+// vmHostOptions describe the VM host to try.
 type vmHostOptions struct {
 	clientPair
 	address  string
@@ -36,10 +36,11 @@ func (o *vmHostOptions) addSettings(s *setting.Settings) {
 	s.AddText(&o.pool, "resource-pool", "RESOURCE_POOL", "default", "resource pool of the VM host")
 	s.AddText(&o.project, "project", "LXD_PROJECT", "maas", "LXD project of the VMs")
 	o.clientPair.addSettings(s)
-	s.AddSwitch(&o.insecure, "allow-insecure-key", "", "send the private key to a MAAS that is reached over plain http")
+	s.AddSwitch(&o.insecure, "allow-insecure-key", "", "allow sending the private key to a MAAS over plain http")
 }
 
-// requireCredentials wants what a registration takes.
+// requireCredentials returns an error if an option for the registration is
+// missing.
 func (o *vmHostOptions) requireCredentials() (err error) {
 	if o.address == "" {
 		return &setting.UsageError{Flag: "--node-ip", Text: "it is missing", Hint: "Give the address of the node's LXD, or set NODE_IP."}
@@ -83,10 +84,10 @@ func RunVMHost(ctx context.Context, p setting.Program) error {
 	return f.finish(o.tryRegistration(ctx, f, client, &r, can))
 }
 
-// tryRegistration tries the registration, unless something would stay of it.
+// tryRegistration tries the registration, unless something of it would stay.
 func (o *vmHostOptions) tryRegistration(ctx context.Context, f *findings, client *maas.Client, r *maasAccess, can engine.Capabilities) error {
 	if !can.VMHosts {
-		f.reportFailure("this MAAS has no VM hosts any more", "VMs are made in LXD itself: see check lxd --address "+o.address+".")
+		f.reportFailure("this MAAS no longer has VM hosts", "maaslxd makes VMs in LXD itself: use check lxd --address "+o.address+".")
 		return nil
 	}
 	seen, err := setup.InspectEndpoint(ctx, lxd.NewProber(lxd.Config{}), engine.Endpoint{Address: o.address, Project: o.project}, o.credentials, "")
@@ -96,7 +97,7 @@ func (o *vmHostOptions) tryRegistration(ctx context.Context, f *findings, client
 	f.reportOK("the LXD at %s trusts the certificate for project %s", o.address, o.project)
 	f.checkLXDServer(seen)
 	if len(seen.Pools) == 0 {
-		f.reportFailure("it has no storage pool, without which MAAS refuses it", "Make one on the node: capi-bridge init-host.")
+		f.reportFailure("the LXD has no storage pool, and MAAS refuses it without one", "Make one on the node with capi-bridge init-host.")
 	}
 	free, err := o.clearForTrial(ctx, f, client, seen)
 	switch {
@@ -105,15 +106,15 @@ func (o *vmHostOptions) tryRegistration(ctx context.Context, f *findings, client
 	case !free, f.failed > 0:
 		return nil
 	case r.isUnencrypted() && !o.insecure:
-		f.reportFailure("MAAS is reached over plain http, and a registration sends the private key there", "Use an https address of MAAS; or, where the network between is trusted, --allow-insecure-key.")
+		f.reportFailure("MAAS is reached over plain http, and a registration sends the private key there", "Use an https address of MAAS. If you trust the network, you can use --allow-insecure-key.")
 		return nil
 	}
 	t := trial{findings: f, client: client, options: o}
 	return t.run(ctx)
 }
 
-// clearForTrial tells whether a registration can be taken back wholly. What speaks
-// against it is said.
+// clearForTrial reports whether a registration can be undone completely, and
+// reports what prevents that.
 func (o *vmHostOptions) clearForTrial(ctx context.Context, f *findings, client *maas.Client, seen setup.Inspection) (bool, error) {
 	if len(seen.Instances) > 0 {
 		f.reportSkipped(fmt.Sprintf("project %s holds %s: MAAS would take them over, and power-cycle them", o.project, strings.Join(seen.Instances, ", ")),
@@ -136,7 +137,7 @@ func (o *vmHostOptions) clearForTrial(ctx context.Context, f *findings, client *
 			if err := (&trial{findings: f, client: client, options: o}).removeHost(ctx, h); err != nil {
 				return false, err
 			}
-			f.reportNote("VM host %s, which an earlier check had left behind, was removed", h.Name)
+			f.reportNote("removed VM host %s, which an earlier check had left behind", h.Name)
 			continue
 		}
 		f.checkRegisteredHost(h, e, o.project)
@@ -145,21 +146,21 @@ func (o *vmHostOptions) clearForTrial(ctx context.Context, f *findings, client *
 	return o.checkMachineUnknown(ctx, f, client, seen)
 }
 
-// checkRegisteredHost tells of the VM host that there is.
+// checkRegisteredHost reports the state of an existing VM host.
 func (f *findings) checkRegisteredHost(h engine.VMHost, e engine.Endpoint, project string) {
 	switch {
 	case e.Project != project:
-		f.reportSkipped(fmt.Sprintf("MAAS has project %s of this LXD already, as VM host %s: removing a second one would take the machine of both", e.Project, h.Name), "Nothing need be tried: MAAS reaches it.")
+		f.reportSkipped(fmt.Sprintf("MAAS already has project %s of this LXD, as VM host %s: removing a second VM host would remove the machine of both", e.Project, h.Name), "You need no trial: MAAS reaches the LXD.")
 	case h.Version == "" || h.Cores.Total == 0:
-		f.reportFailure(fmt.Sprintf("MAAS has it already, as VM host %s, and has never reached it", h.Name), "See whether a rack controller reaches it, and refresh the VM host in MAAS.")
+		f.reportFailure(fmt.Sprintf("MAAS already has it, as VM host %s, but has never reached it", h.Name), "Check that a rack controller reaches it, and refresh the VM host in MAAS.")
 	default:
-		f.reportOK("MAAS has it already, as VM host %s: LXD %s, %d cores, %d MiB", h.Name, h.Version, h.Cores.Total, h.MemoryMiB.Total)
+		f.reportOK("MAAS already has it, as VM host %s: LXD %s, %d cores, %d MiB", h.Name, h.Version, h.Cores.Total, h.MemoryMiB.Total)
 	}
 }
 
-// checkMachineUnknown tells whether MAAS knows no machine with a MAC of the LXD's.
-// It would rewrite the interfaces of one that it knows, and call it deployed,
-// for ever.
+// checkMachineUnknown reports whether MAAS knows no machine with a MAC address
+// of the LXD. A registration would rewrite the interfaces of a known machine,
+// and MAAS would call it deployed for ever.
 func (o *vmHostOptions) checkMachineUnknown(ctx context.Context, f *findings, client *maas.Client, seen setup.Inspection) (bool, error) {
 	macs := map[string]bool{}
 	for _, n := range seen.Networks {
@@ -174,8 +175,8 @@ func (o *vmHostOptions) checkMachineUnknown(ctx context.Context, f *findings, cl
 	for _, m := range machines {
 		for _, i := range m.Interfaces {
 			if macs[i.MAC] {
-				f.reportSkipped(fmt.Sprintf("MAAS knows its machine, %s (%s): a registration would rewrite the interfaces of that, and stay", m.Hostname, m.SystemID),
-					"All that is short of a registration was tried. The bridge registers the bare metal of its clusters for good, and Terraform any other machine.")
+				f.reportSkipped(fmt.Sprintf("MAAS already knows its machine, %s (%s): a registration would rewrite the machine's interfaces and could not be undone", m.Hostname, m.SystemID),
+					"All other checks were made. The bridge registers the bare metal of its clusters for good, and Terraform any other machine.")
 				return false, nil
 			}
 		}

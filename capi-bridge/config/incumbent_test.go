@@ -28,8 +28,8 @@ var incumbent string
 //go:embed testdata/incumbent-objects.yaml
 var incumbentObjects []byte
 
-// TestKubeUpgradeFromIncumbent: "clusterctl upgrade" puts our release in the place of
-// CAPMaaS's. What it stored is there as it was, and reads as ours.
+// TestKubeUpgradeFromIncumbent: "clusterctl upgrade" replaces CAPMaaS's release
+// by ours. Its objects are unchanged, and read as ours.
 func TestKubeUpgradeFromIncumbent(t *testing.T) {
 	t.Parallel()
 	for version, contract := range map[string]string{"v0.6.2": "v1beta1", "v0.9.0": "v1beta2"} {
@@ -121,8 +121,8 @@ func wantOurManager(t *testing.T, c *kubetest.ControlPlane) {
 	}
 }
 
-// wantObjectKept wants an object to be the one that it was, and to read as ours. What older
-// forms of the status say is found anew.
+// wantObjectKept checks that an object is unchanged and reads as ours. The
+// manager finds out again what older forms of the status said.
 func wantObjectKept(t *testing.T, c *kubetest.ControlPlane, before *unstructured.Unstructured) {
 	t.Helper()
 	now := &unstructured.Unstructured{}

@@ -59,7 +59,7 @@ func upgradeRelease(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Cluste
 // in MAAS.
 func (u upgraded) wantMachineUnchanged(t *testing.T, begin func()) {
 	t.Helper()
-	// Whoever shows this has looked at the machine after it.
+	// A manager that shows this has looked at the machine after it.
 	if err := u.maas.EditMachine(*u.machine.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("off")}); err != nil {
 		t.Fatal(err)
 	}

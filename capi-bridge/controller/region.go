@@ -13,8 +13,9 @@ import (
 // noRegionMark stands in AcceptMAASAnnotation for a MAAS without a mark.
 const noRegionMark = "none"
 
-// FindSite finds the MAAS of a cluster, and refuses another one than the cluster was made
-// in: all that the cluster has would seem to be gone there.
+// FindSite finds the MAAS of a cluster. It refuses another MAAS than the one
+// that the cluster was made in: all of the cluster's machines would seem to be
+// gone there.
 func FindSite(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site, error) {
 	site, err := sites.Site(ctx, maas)
 	known := maas.Annotations[RegionAnnotation]
@@ -31,9 +32,9 @@ func FindSite(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Sit
 	}
 	return nil, &CredentialsError{
 		Reason: infrav1.AnotherMAASReason, RecheckAfter: site.KeyRecheckAfter,
-		Message: fmt.Sprintf("the credentials are for another MAAS than MaasCluster %s was made in: that one has the mark %s, and this one %s",
+		Message: fmt.Sprintf("MaasCluster %s was made in another MAAS, with the mark %s; the credentials are for the MAAS with the mark %s",
 			client.ObjectKeyFromObject(maas), known, shown),
-		Hint: fmt.Sprintf("Let the identity name the former MAAS. If this is the same one, restored or without its tag maaslxd-region, annotate the MaasCluster with %s=%s.",
+		Hint: fmt.Sprintf("Change the identity to the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, annotate the MaasCluster with %s=%s.",
 			infrav1.AcceptMAASAnnotation, shown),
 	}
 }

@@ -11,105 +11,112 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// Sites finds the Address that a cluster's machines come from.
+// Sites finds the MAAS that a cluster's machines come from.
 type Sites interface {
-	// Site returns the Address by the credentials that the cluster names, or by the
-	// manager's own. The same one is returned as long as its credentials stay as
-	// they are, so that all clusters of a Address share its reads. The error is a
-	// *CredentialsError where there are none, or none that may be used.
+	// Site returns the MAAS of the credentials that the cluster names, or of
+	// the manager's own credentials. It returns the same Site while the
+	// credentials stay the same, so that all clusters of a MAAS share its
+	// reads. The error is a *CredentialsError where there are no credentials,
+	// or none that the cluster may use.
 	Site(ctx context.Context, cluster *infrav1.MaasCluster) (*Site, error)
 }
 
-// Site is one Address, as the controllers use it.
+// Site is one MAAS, as the controllers use it.
 type Site struct {
-	// Address is its address, however that was written. Two addresses may be of one Address.
+	// Address is the MAAS's URL in one spelling. Two addresses may lead to the
+	// same MAAS.
 	Address string
-	// RegionMarks tell it from others, whatever addresses it has.
+	// RegionMarks tell the MAAS from others, whatever its address.
 	RegionMarks engine.RegionMarks
 
 	VMs      engine.Kind[engine.VMSpec, engine.VM]
 	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
-	// RunningHosts are the hosts whose LXD ran before anybody knew of it, and so is
-	// always looked at before it is registered.
+	// RunningHosts are the hosts whose LXD ran before they became hosts of
+	// ours. Their LXD is always inspected before it is registered.
 	RunningHosts engine.Kind[engine.HostSpec, engine.Host]
 	Names        engine.Names
 	Catalog      engine.Catalog
 	// DNS reads the record of a cluster's API, and publishes it.
 	DNS engine.DNS
-	// Hostnames tells which names machines bear.
+	// Hostnames finds machines by their names.
 	Hostnames Hostnames
 	// Inventory lists the LXD hosts.
 	Inventory Inventory
-	// UnusedHosts names the VM hosts of Address on which no VMs are made, because LXD
-	// was chosen to make them.
+	// UnusedHosts returns the names of MAAS's VM hosts that get no VMs, because
+	// LXD was chosen to make them.
 	UnusedHosts func(context.Context) ([]string, error)
-	// Zones tells where machines can be had.
+	// Zones finds the zones that have machines to offer.
 	Zones Zones
-	// Projects tells the LXD projects of VMs.
+	// Projects finds the LXD projects of VMs.
 	Projects Projects
-	// Marks changes whose a machine is.
+	// Marks changes the owner mark of a machine.
 	Marks Marks
-	// AllowTakeOver lets objects have machines that were not made for them: what
-	// runs already, and what another management cluster left behind.
+	// AllowTakeOver lets objects take machines that were not made for them:
+	// running ones, and those that another management cluster left behind.
 	AllowTakeOver bool
-	// Limits say what of the Address clusters may use.
+	// Limits restrict what clusters may use of the MAAS.
 	Limits infrav1.IdentityLimits
-	// Credentials are those by which the LXD of new hosts is to know Address, and
-	// us. Zero where the manager has no key of the fleet that can be used: then no
+	// Credentials are those by which the LXD of new hosts trusts MAAS and us.
+	// They are zero where the manager has no usable key of the fleet. Then no
 	// host can be made.
 	Credentials engine.Credentials
-	// CredentialsErr is why there are none; nil where there are.
+	// CredentialsErr says why Credentials are missing; nil where they are
+	// there.
 	CredentialsErr error
-	// KeyRecheckAfter is after what time the key for Address is read anew; zero: a minute.
+	// KeyRecheckAfter is when to read the key for MAAS again; zero means a
+	// minute.
 	KeyRecheckAfter time.Duration
 }
 
-// Hostnames tells which names machines bear. engine.Machines does.
+// Hostnames finds machines by their names. engine.Machines implements it.
 type Hostnames interface {
-	// MachinesNamed lists the machines of this hostname, none if there are none.
+	// MachinesNamed lists the machines of this hostname; no machine is no
+	// error.
 	MachinesNamed(ctx context.Context, hostname string) ([]engine.Machine, error)
 }
 
-// Inventory lists the LXD hosts of a Address. site.Inventory is one.
+// Inventory lists the LXD hosts of a MAAS. site.Inventory implements it.
 type Inventory interface {
-	// Hosts lists the hosts with what they have. The list is cached and shared.
+	// Hosts lists the hosts and their resources. The list is cached and shared.
 	Hosts(ctx context.Context) ([]engine.VMHost, error)
 }
 
-// Zones tells where machines can be had.
+// Zones finds the zones that have machines to offer.
 type Zones interface {
-	// ZonesWithRoom lists the availability zones that have LXD hosts with room for
-	// what is needed, or Ready machines that fit, and how many of each. None is no
-	// error.
+	// ZonesWithRoom lists the availability zones that have LXD hosts with
+	// enough room, or matching Ready machines, and how many of each. No zone is
+	// no error.
 	ZonesWithRoom(ctx context.Context, need fleet.ZoneNeed) ([]fleet.ZoneCapacity, error)
-	// Forget has the next call list the Ready machines anew: some machine was taken, or
-	// given back.
+	// Forget makes the next call list the Ready machines again. Call it after a
+	// machine was taken or given back.
 	Forget()
 }
 
-// Projects tells the LXD projects of VMs. site.Inventory does.
+// Projects finds the LXD projects of VMs. site.Inventory implements it.
 type Projects interface {
-	// ProjectOf is the project of a VM. It takes at most one call for each host.
-	// ErrConflict for a machine that is on no host, empty where nobody knows.
+	// ProjectOf returns the project of a VM. It takes at most one call for each
+	// host. It returns ErrConflict for a machine that is on no host, and ""
+	// where nobody knows.
 	ProjectOf(ctx context.Context, m engine.Machine) (string, error)
 }
 
-// Marks changes whose a machine is, as the machine says itself. *site.Site does.
+// Marks changes the owner mark that a machine carries. *site.Site implements
+// it.
 type Marks interface {
-	// ChangeMark makes a Deployed machine another key's; an empty from is of a VM that
-	// carries no mark. ErrConflict where its mark is neither of the two. A repeat
-	// writes nothing.
+	// ChangeMark gives a Deployed machine to another key. An empty from means a
+	// VM without a mark. It returns ErrConflict where the mark is neither from
+	// nor to. A repeat writes nothing.
 	ChangeMark(ctx context.Context, systemID string, from, to engine.Key) error
 }
 
-// CredentialsError says why no Address can be asked on behalf of a cluster.
+// CredentialsError says why we cannot ask MAAS on behalf of a cluster.
 type CredentialsError struct {
 	Reason  string // of the condition IdentityReady
-	Message string // a sentence that names the object which lacks something
+	Message string // a sentence that names the incomplete object
 	Hint    string // what to do about it
 	Err     error  // the cause, may be nil
-	// RecheckAfter is after what time credentials are read anew; zero: a minute.
+	// RecheckAfter is when to read the credentials again; zero means a minute.
 	RecheckAfter time.Duration
 }
 

@@ -12,9 +12,9 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// checkNamespaceAllowed refuses a namespace that the identity does not name: by its list or by
-// its labels. An identity that names none by either allows all; one without
-// allowedNamespaces allows nobody.
+// checkNamespaceAllowed refuses a namespace that the identity does not allow,
+// by its list or by labels. An identity with neither allows all. An identity
+// without allowedNamespaces allows nobody.
 func (f Finder) checkNamespaceAllowed(ctx context.Context, id *infrav1.MaasClusterIdentity, namespace string) error {
 	may := id.Spec.AllowedNamespaces
 	if may != nil && (len(may.List) == 0 && may.Selector == nil || slices.Contains(may.List, namespace)) {
@@ -26,15 +26,15 @@ func (f Finder) checkNamespaceAllowed(ctx context.Context, id *infrav1.MaasClust
 			return err
 		}
 	}
-	return deniedError("Add the namespace to spec.allowedNamespaces of the identity, or label it so that the selector there fits.",
+	return deniedError("Add the namespace to spec.allowedNamespaces of the identity, or label it so that the selector there matches.",
 		"the MaasClusterIdentity %s does not allow clusters of the namespace %s", id.Name, namespace)
 }
 
-// allowsNamespace tells whether the labels of the namespace do.
+// allowsNamespace reports whether the selector matches the namespace's labels.
 func (f Finder) allowsNamespace(ctx context.Context, identity string, may *infrav1.AllowedNamespaces, namespace string) (bool, error) {
 	selector, err := metav1.LabelSelectorAsSelector(may.Selector)
 	if err != nil {
-		return false, unusableError("Mend spec.allowedNamespaces.selector.", "the selector of the MaasClusterIdentity %s is malformed", identity)
+		return false, unusableError("Correct spec.allowedNamespaces.selector.", "the selector of the MaasClusterIdentity %s is malformed", identity)
 	}
 	var ns corev1.Namespace
 	found, err := f.readObject(ctx, "Namespace", client.ObjectKey{Name: namespace}, &ns)

@@ -9,19 +9,20 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 )
 
-// Credentials are a MAAS, and a user's key by which it is asked.
+// Credentials are the address of a MAAS and a user's API key.
 type Credentials struct {
 	Endpoint string
 	APIKey   string `json:"-"`
 	CABundle string // PEM; empty: the system's authorities
-	// AllowTakeOver lets clusters have machines that were not made for them.
+	// AllowTakeOver lets clusters take machines that were not made for them.
 	AllowTakeOver bool
-	// Limits say what of MAAS clusters may use.
+	// Limits restrict what clusters may use of MAAS.
 	Limits infrav1.IdentityLimits
-	// OfTenant tells that a tenant named the MAAS: it is given no key of the fleet.
+	// OfTenant is true where a tenant named the MAAS. We give it no key of the
+	// fleet.
 	OfTenant bool
 
-	// EndpointFrom and KeyFrom say for people where the two were found.
+	// EndpointFrom and KeyFrom name for users the objects that hold the two.
 	EndpointFrom string
 	KeyFrom      string
 }
@@ -32,8 +33,8 @@ func (c Credentials) String() string { return c.Endpoint + " by the key of " + c
 // GoString leaves the key out, too.
 func (c Credentials) GoString() string { return c.String() }
 
-// digest tells credentials apart without showing them. Where they were found makes
-// no difference.
+// digest identifies credentials without showing them. The objects that hold
+// them make no difference.
 func (c Credentials) digest(more ...string) string {
 	h := sha256.New()
 	for _, part := range append([]string{c.Endpoint, c.APIKey, c.CABundle, fmt.Sprint(c.AllowTakeOver, c.OfTenant), fmt.Sprintf("%q", c.Limits)}, more...) {
@@ -42,17 +43,17 @@ func (c Credentials) digest(more ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// missingCredentialsError says what is not there, and how to give it.
+// missingCredentialsError says what is missing, and how to add it.
 func missingCredentialsError(hint, format string, args ...any) error {
 	return &controller.CredentialsError{Reason: infrav1.CredentialsNotFoundReason, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// deniedError says what may not be used.
+// deniedError says what the cluster or the manager may not use.
 func deniedError(hint, format string, args ...any) error {
 	return &controller.CredentialsError{Reason: infrav1.IdentityNotAllowedReason, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// unusableError says what is there, and cannot be meant.
+// unusableError says which value exists but is invalid.
 func unusableError(hint, format string, args ...any) error {
 	return &controller.CredentialsError{Reason: infrav1.InvalidSpecReason, Message: fmt.Sprintf(format, args...), Hint: hint}
 }

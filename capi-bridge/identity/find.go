@@ -15,16 +15,15 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 )
 
-// Names of what a ConfigMap or the environment hold besides an endpoint and a
-// key.
+// Names of further values in a ConfigMap or in the environment.
 const (
 	caBundleKey = "caBundle"
 	envCABundle = "MAAS_API_CACERT"
 )
 
-// Finder reads credentials, anew each time.
+// Finder reads credentials from the API server on each call.
 type Finder struct {
-	// Reader must not be a cache: a cache lists and watches what is read.
+	// Reader must not be a cache: a cache lists and watches what it reads.
 	Reader client.Reader
 	// Namespace is the manager's.
 	Namespace string
@@ -32,13 +31,13 @@ type Finder struct {
 	Getenv func(string) string
 	// AllowTakeOver is what the manager's own credentials allow: see Credentials.
 	AllowTakeOver bool
-	// DefaultNamespaces are those whose clusters may use the manager's own
-	// credentials; none: all may.
+	// DefaultNamespaces are the namespaces whose clusters may use the manager's
+	// own credentials; none: all may.
 	DefaultNamespaces []string
 }
 
-// Find returns the credentials of a cluster in a namespace that names an
-// identity, or none. What is missing, denied or malformed is a
+// Find returns the credentials for a cluster in a namespace. ref is its
+// identity, or nil. Missing, denied or malformed credentials are a
 // *controller.CredentialsError; other errors come from the API server.
 func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (Credentials, error) {
 	switch {
@@ -57,7 +56,7 @@ func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, na
 		}
 	}
 	return Credentials{}, missingCredentialsError(
-		"Make the Secret "+infrav1.CredentialsSecret+" (key "+infrav1.CredentialsKey+") and the ConfigMap "+infrav1.EndpointConfigMap+
+		"Create the Secret "+infrav1.CredentialsSecret+" (key "+infrav1.CredentialsKey+") and the ConfigMap "+infrav1.EndpointConfigMap+
 			" (key "+infrav1.EndpointKey+") there, or name a MaasClusterIdentity in spec.identityRef.",
 		"there are no credentials of a MAAS in the namespace %s", f.Namespace)
 }
@@ -72,15 +71,15 @@ func (f Finder) readIdentity(ctx context.Context, name, namespace string) (Crede
 	case !found:
 		return Credentials{}, &controller.CredentialsError{
 			Reason: infrav1.IdentityNotFoundReason, Message: "there is no MaasClusterIdentity " + name,
-			Hint: "Make it; a cluster without spec.identityRef uses the manager's own MAAS.",
+			Hint: "Create it, or leave out spec.identityRef to use the manager's own MAAS.",
 		}
 	}
 	if err := f.checkNamespaceAllowed(ctx, &id, namespace); err != nil {
 		return Credentials{}, err
 	}
 	if elsewhere := id.Spec.SecretRef.Namespace; elsewhere != "" && elsewhere != f.Namespace {
-		return Credentials{}, deniedError("Make that Secret in the namespace "+f.Namespace+", and leave spec.secretRef.namespace out.",
-			"the MaasClusterIdentity %s names a Secret of the namespace %s, and only those of the manager's are read", name, elsewhere)
+		return Credentials{}, deniedError("Create that Secret in the namespace "+f.Namespace+", and leave out spec.secretRef.namespace.",
+			"the MaasClusterIdentity %s names a Secret of the namespace %s, but only Secrets of the manager's namespace are allowed", name, elsewhere)
 	}
 	key := client.ObjectKey{Namespace: f.Namespace, Name: id.Spec.SecretRef.Name}
 	secret, from, err := f.readSecret(ctx, key)
@@ -88,7 +87,7 @@ func (f Finder) readIdentity(ctx context.Context, name, namespace string) (Crede
 	case err != nil:
 		return Credentials{}, err
 	case secret == nil:
-		return Credentials{}, missingCredentialsError("Make it with MAAS's API key under "+infrav1.CredentialsKey+".", "there is no %s, which the MaasClusterIdentity %s names", from, name)
+		return Credentials{}, missingCredentialsError("Create it with MAAS's API key under "+infrav1.CredentialsKey+".", "there is no %s, which the MaasClusterIdentity %s names", from, name)
 	}
 	c := Credentials{
 		Endpoint: id.Spec.Endpoint, EndpointFrom: "MaasClusterIdentity " + name + ", spec.endpoint",
@@ -98,15 +97,15 @@ func (f Finder) readIdentity(ctx context.Context, name, namespace string) (Crede
 	return c, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// readTenantSecret reads a Secret of the cluster's own namespace, by which a tenant brings a
-// MAAS of its own.
+// readTenantSecret reads a Secret of the cluster's own namespace, in which a
+// tenant names its own MAAS.
 func (f Finder) readTenantSecret(ctx context.Context, name, namespace string) (Credentials, error) {
 	secret, from, err := f.readSecret(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
 	case err != nil:
 		return Credentials{}, err
 	case secret == nil:
-		return Credentials{}, missingCredentialsError("Make it with MAAS's address under "+infrav1.EndpointKey+" and its API key under "+infrav1.CredentialsKey+".",
+		return Credentials{}, missingCredentialsError("Create it with MAAS's address under "+infrav1.EndpointKey+" and its API key under "+infrav1.CredentialsKey+".",
 			"there is no %s, which spec.identityRef names", from)
 	}
 	c := Credentials{
@@ -116,7 +115,7 @@ func (f Finder) readTenantSecret(ctx context.Context, name, namespace string) (C
 	return c, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// readManagerCredentials are the Secret and the ConfigMap that are the manager's own.
+// readManagerCredentials reads the manager's own Secret and ConfigMap.
 func (f Finder) readManagerCredentials(ctx context.Context) (Credentials, bool, error) {
 	secret, keyFrom, err := f.readSecret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.CredentialsSecret})
 	if err != nil {
@@ -138,7 +137,8 @@ func (f Finder) readManagerCredentials(ctx context.Context) (Credentials, bool, 
 	return c, true, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// readBootstrapSecret is the Secret that an earlier provider was installed with.
+// readBootstrapSecret reads the Secret that an earlier provider was installed
+// with.
 func (f Finder) readBootstrapSecret(ctx context.Context) (Credentials, bool, error) {
 	secret, from, err := f.readSecret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.BootstrapSecret})
 	if err != nil || secret == nil {
@@ -151,7 +151,8 @@ func (f Finder) readBootstrapSecret(ctx context.Context) (Credentials, bool, err
 	return c, true, c.checkComplete(infrav1.BootstrapSecretEndpointKey, infrav1.BootstrapSecretAPIKeyKey)
 }
 
-// readEnvironment is the manager's own. Each of the two has two names.
+// readEnvironment reads the manager's environment. Each of the two values has
+// two names.
 func (f Finder) readEnvironment(context.Context) (Credentials, bool, error) {
 	if f.Getenv == nil {
 		return Credentials{}, false, nil
@@ -170,7 +171,7 @@ func (f Finder) readEnvironment(context.Context) (Credentials, bool, error) {
 	return c, true, c.checkComplete("MAAS_ENDPOINT", "MAAS_API_KEY")
 }
 
-// checkComplete refuses credentials of which a half is missing.
+// checkComplete refuses credentials with only one half.
 func (c Credentials) checkComplete(endpointKey, keyKey string) error {
 	switch {
 	case c.Endpoint == "":
@@ -181,7 +182,8 @@ func (c Credentials) checkComplete(endpointKey, keyKey string) error {
 	return nil
 }
 
-// readSecret reads one, and says how to call it. None is nil.
+// readSecret reads a Secret, and returns its title for messages. A missing
+// Secret is nil.
 func (f Finder) readSecret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, string, error) {
 	var secret corev1.Secret
 	found, err := f.readObject(ctx, "Secret", key, &secret)
@@ -191,8 +193,8 @@ func (f Finder) readSecret(ctx context.Context, key client.ObjectKey) (*corev1.S
 	return &secret, "Secret " + key.String(), nil
 }
 
-// readObject reads an object and says whether it is there. What the manager may not
-// read is denied.
+// readObject reads an object and reports whether it exists. If the manager may
+// not read it, the error is a *controller.CredentialsError.
 func (f Finder) readObject(ctx context.Context, kind string, key client.ObjectKey, into client.Object) (bool, error) {
 	err := f.Reader.Get(ctx, key, into)
 	name := strings.TrimPrefix(key.String(), "/")
@@ -202,12 +204,12 @@ func (f Finder) readObject(ctx context.Context, kind string, key client.ObjectKe
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err):
-		return false, missingCredentialsError("Give the manager's service account a role with the verb get for it.", "the manager may not read the %s %s", kind, name)
+		return false, missingCredentialsError("Give the manager's service account a role with the verb get for this object.", "the manager may not read the %s %s", kind, name)
 	}
 	return false, err
 }
 
-// trimmedValue is a Secret's value without the line end that files bring along.
+// trimmedValue returns a Secret's value without the line end that files have.
 func trimmedValue(value []byte) string { return strings.TrimSpace(string(value)) }
 
 func readPEM(given string) (string, error) {

@@ -22,14 +22,14 @@ import (
 // lxdCertificate is the engine's name for the pair.
 const lxdCertificate = "lxd_client_cert"
 
-// lxdKeyPair is the fleet's key pair. Most of what MAAS is asked for needs none: who does is
-// refused, and told why.
+// lxdKeyPair is the fleet's key pair. Most requests to MAAS need none. A step
+// that needs it fails with missingError.
 type lxdKeyPair struct {
 	engine.Credentials
-	missingError error // why it is zero, a *engine.SpecError; nil: it is not
+	missingError error // why the pair is missing, an *engine.SpecError; nil: it is there
 }
 
-// digestParts tells pairs apart, and the reasons for which there is none.
+// digestParts identify a pair, or the reason for which there is none.
 func (p lxdKeyPair) digestParts() []string {
 	if p.missingError != nil {
 		return []string{p.missingError.Error()}
@@ -37,13 +37,14 @@ func (p lxdKeyPair) digestParts() []string {
 	return []string{p.Certificate, p.Key}
 }
 
-// missingKeyPair is a pair that is not there.
+// missingKeyPair returns a pair that is missing, with the reason.
 func missingKeyPair(message, hint string) lxdKeyPair {
 	return lxdKeyPair{missingError: &engine.SpecError{Field: fieldpath.New(lxdCertificate), Message: message, Hint: hint, Err: engine.ErrInvalid}}
 }
 
-// readKeyPair is that of the fleet, or why there is none that can be used. An error is what
-// says nothing of it, as that the API server does not answer.
+// readKeyPair returns the fleet's pair, or the reason why there is no usable
+// one. The error says that this could not be found out, as when the API server
+// does not answer.
 func (s *Sites) readKeyPair(ctx context.Context) (lxdKeyPair, error) {
 	key, err := s.loadOrCreateFleetKey(ctx)
 	lacks, about := errors.AsType[*controller.CredentialsError](err)
@@ -54,15 +55,16 @@ func (s *Sites) readKeyPair(ctx context.Context) (lxdKeyPair, error) {
 		return lxdKeyPair{}, err
 	case key.Certificate == "":
 		return missingKeyPair("there is no key pair by which LXD servers know this manager",
-			"Make the Secret "+s.LXDKeySecret+" of the type kubernetes.io/tls in the manager's namespace."), nil
+			"Create the Secret "+s.LXDKeySecret+" of the type kubernetes.io/tls in the manager's namespace."), nil
 	}
 	return lxdKeyPair{Credentials: key}, nil
 }
 
-// loadOrCreateFleetKey is the key pair by which LXD knows this fleet: that of the Secret, or
-// the one beside the ledger, or a new one. What is not in the Secret is kept as that
-// Secret. Where nobody may make the Secret, and there is no ledger file, there is
-// none: then no LXD can be asked, and no host made.
+// loadOrCreateFleetKey returns the key pair by which LXD knows this fleet: that
+// of the Secret, or the one beside the ledger, or a new one. It stores a pair
+// from elsewhere in the Secret. If the manager may not create the Secret and
+// there is no ledger file, there is no pair. Then no LXD can be asked, and no
+// host made.
 func (s *Sites) loadOrCreateFleetKey(ctx context.Context) (engine.Credentials, error) {
 	at := client.ObjectKey{Namespace: s.Finder.Namespace, Name: s.LXDKeySecret}
 	secret, from, err := s.Finder.readSecret(ctx, at)
@@ -90,9 +92,10 @@ func (s *Sites) loadOrCreateFleetKey(ctx context.Context) (engine.Credentials, e
 	return s.storeFleetKey(ctx, at, key.Credentials)
 }
 
-// storeFleetKey makes the Secret, before any host trusts the pair: clusterctl deletes the
-// ledger's volume with the rest of a release, and leaves what has no label of it.
-// Where somebody made the Secret meanwhile, its pair counts.
+// storeFleetKey creates the Secret before any host trusts the pair. clusterctl
+// deletes the ledger's volume with the rest of a release, and keeps objects
+// without the release's label. If somebody created the Secret meanwhile, its
+// pair counts.
 func (s *Sites) storeFleetKey(ctx context.Context, at client.ObjectKey, pair engine.Credentials) (engine.Credentials, error) {
 	err := s.KeyWriter.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}, Type: corev1.SecretTypeTLS,
@@ -102,19 +105,19 @@ func (s *Sites) storeFleetKey(ctx context.Context, at client.ObjectKey, pair eng
 	case apierrors.IsAlreadyExists(err):
 		secret, from, err := s.Finder.readSecret(ctx, at)
 		if err != nil || secret == nil {
-			return engine.Credentials{}, cmp.Or(err, fmt.Errorf("the %s went while it was read", from))
+			return engine.Credentials{}, cmp.Or(err, fmt.Errorf("the %s was deleted while it was read", from))
 		}
 		return parseKeySecret(secret, from)
 	case apierrors.IsForbidden(err):
-		return engine.Credentials{}, missingCredentialsError("Give the manager's service account a role with the verb create for Secrets in that namespace, or make the Secret.",
-			"the manager may not make the Secret %s, in which the key pair for LXD is kept", at)
+		return engine.Credentials{}, missingCredentialsError("Give the manager's service account a role with the verb create for Secrets in that namespace, or create the Secret.",
+			"the manager may not create the Secret %s for the LXD key pair", at)
 	case err != nil:
-		return engine.Credentials{}, fmt.Errorf("cannot keep the key pair for LXD in the Secret %s: %w", at, err)
+		return engine.Credentials{}, fmt.Errorf("cannot store the key pair for LXD in the Secret %s: %w", at, err)
 	}
 	return pair, nil
 }
 
-// parseKeySecret reads the pair of a Secret of the type kubernetes.io/tls.
+// parseKeySecret reads the pair from a Secret of the type kubernetes.io/tls.
 func parseKeySecret(secret *corev1.Secret, from string) (engine.Credentials, error) {
 	key, err := fleetkey.Parse(string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), time.Now())
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {

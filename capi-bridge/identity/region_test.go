@@ -48,9 +48,9 @@ func TestIdentitiesShareARegion(t *testing.T) {
 	}
 }
 
-// TestAddressesShareALedger: the identities of one MAAS have one ledger, whatever address
-// each has of it, and so has the next manager: what is begun by one address is seen by
-// the other.
+// TestAddressesShareALedger: the identities of one MAAS share a ledger,
+// whatever address each has, and so does the next manager. A row that was made
+// by one address is seen by the other.
 func TestAddressesShareALedger(t *testing.T) {
 	t.Parallel()
 	s := sim.StartServer(t, sim.Model{MAASVersion: sim.Version37, Hosts: []sim.HostModel{{Name: "lxd1", Cores: 8, MemoryMiB: 16384}}})

@@ -15,28 +15,28 @@ import (
 	open "github.com/maaslxd/maaslxd/engine/site"
 )
 
-// openSite is an open connection to a Address, by one user's key and with one key pair
-// for LXD.
+// openSite is an open connection to a MAAS, with one user's key and one key
+// pair for LXD.
 type openSite struct {
 	*controller.Site
 	engine     *open.Site
-	keyRefused atomic.Bool // Address refused the key since it was last read
-	lastUsed   time.Time   // when somebody asked for it; zero: nobody has
+	keyRefused atomic.Bool // MAAS refused the key since it was last read
+	lastUsed   time.Time   // when somebody last asked for the site; zero: never
 }
 
-// isKeyRefused tells that Address does not take the key.
+// isKeyRefused reports whether MAAS refuses the key.
 func (s *openSite) isKeyRefused() bool { return s.keyRefused.Load() }
 
-// clearKeyRefused says that the key was read again, and is the same.
+// clearKeyRefused notes that the key was read again and is the same.
 func (s *openSite) clearKeyRefused() { s.keyRefused.Store(false) }
 
-// gatherDivisor says which part of the poller's interval a read waits for others to join
-// it. Of 5 s that is 200 ms: no machine is Ready much later, and 100 machines that are
-// made at once share most of their reads.
+// gatherDivisor is the part of the poller's interval for which a read waits
+// until others join it. Of 5 s that is 200 ms. No machine is Ready much later
+// for that, and 100 machines that are made at once share most reads.
 const gatherDivisor = 25
 
-// newSite makes a site, also without a key pair for LXD. It calls nothing. The caller
-// holds mu.
+// newSite makes a site, also without a key pair for LXD. It makes no call. The
+// caller holds mu.
 func (s *Sites) newSite(c Credentials, key lxdKeyPair) (*openSite, error) {
 	name := open.RegionName(c.Endpoint)
 	marked := &ledger.MarkedRegion{Regions: s.Ledger, Address: name}
@@ -70,7 +70,8 @@ func (s *Sites) newSite(c Credentials, key lxdKeyPair) (*openSite, error) {
 	return made, nil
 }
 
-// readinessProbe is what LXD servers are asked with; nil: what Address knows suffices.
+// readinessProbe asks LXD servers whether they are ready; nil: MAAS's inventory
+// suffices.
 func (s *Sites) readinessProbe() engine.Probe {
 	if !s.ProbeLXD {
 		return nil
@@ -80,8 +81,8 @@ func (s *Sites) readinessProbe() engine.Probe {
 
 func (s *Sites) newProber() engine.Probe { return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent}) }
 
-// onRequest passes each request on to who counts them, and notes a key that Address
-// refuses.
+// onRequest passes each request to the request counter, and notes a key that
+// MAAS refuses.
 func (s *Sites) onRequest(of *openSite, address string) func(api.Call) {
 	count := func(api.Call) {}
 	if s.OnRequest != nil {
@@ -95,7 +96,7 @@ func (s *Sites) onRequest(of *openSite, address string) func(api.Call) {
 	}
 }
 
-// malformedError says which object holds what cannot be used.
+// malformedError names the object with the invalid value.
 func (c Credentials) malformedError(err error) error {
 	config, ok := errors.AsType[*api.ConfigError](err) // the first of several
 	if !ok {
@@ -105,5 +106,5 @@ func (c Credentials) malformedError(err error) error {
 	if config.Field == "api_key" {
 		from = c.KeyFrom
 	}
-	return unusableError(config.Hint, "what %s holds cannot be used: %s", from, config.Message)
+	return unusableError(config.Hint, "the value in %s cannot be used: %s", from, config.Message)
 }

@@ -18,36 +18,38 @@ import (
 )
 
 const (
-	// retryAfter is for how long a failure to find credentials is believed: a
-	// person who mends it waits no longer, and a hundred machines that wait for
-	// it do not read a Secret each.
+	// retryAfter is how long a failure to find credentials is cached. A person
+	// who repairs them waits no longer, and a hundred waiting machines do not
+	// read a Secret each.
 	retryAfter = 5 * time.Second
-	// idleAfter is how long a site is kept open that nobody asks for. Machines
-	// are looked at every minute.
+	// idleAfter is how long an unused site stays open. Machines are observed
+	// every minute.
 	idleAfter = 10 * time.Minute
 )
 
-// Config is what Sites are made of.
+// Config configures Sites.
 type Config struct {
 	Finder Finder
-	// Ledger is what all sites share, each in a region of its own.
+	// Ledger is shared by all sites. Each MAAS has a region of its own in it.
 	Ledger ledger.Regions
 	// Folder is where the fleet's key pair is made unless the Secret has one;
 	// empty: nowhere.
 	Folder string
-	// KeyWriter makes the Secret of a pair that was made; nil: it is only in Folder.
+	// KeyWriter creates the Secret of a new pair; nil: the pair is only in
+	// Folder.
 	KeyWriter client.Writer
-	// LXDKeySecret names the Secret, in the manager's namespace, with the
-	// fleet's key pair for LXD.
+	// LXDKeySecret names the Secret with the fleet's key pair for LXD, in the
+	// manager's namespace.
 	LXDKeySecret string
-	// AllowInsecureKey lets the private half travel to a MAAS on plain http.
+	// AllowInsecureKey allows sending the private key to a MAAS over plain
+	// http.
 	AllowInsecureKey bool
 	// Composer is who makes VMs: "auto", "maas" or "lxd".
 	Composer string
-	// ProbeLXD: new hosts are asked themselves whether they are ready. Otherwise
-	// what MAAS knows of them suffices.
+	// ProbeLXD: new hosts themselves are asked whether they are ready.
+	// Otherwise MAAS's inventory of them suffices.
 	ProbeLXD bool
-	// CredentialsPeriod is the time after which credentials are read anew.
+	// CredentialsPeriod is the time after which credentials are read again.
 	CredentialsPeriod time.Duration
 	// Timeout, Interval and MaxConns are those of maas.Config.
 	Timeout  time.Duration
@@ -56,12 +58,13 @@ type Config struct {
 
 	UserAgent string
 	Log       *slog.Logger
-	// OnRequest is told of each request to the MAAS at an address; nil: nobody is.
+	// OnRequest is called for each request to the MAAS at an address; may be
+	// nil.
 	OnRequest func(address string) func(api.Call)
-	// OnHostsListed is told when the LXD hosts of the MAAS at an address were listed;
-	// nil: nobody is.
+	// OnHostsListed is called when the LXD hosts of the MAAS at an address were
+	// listed; may be nil.
 	OnHostsListed func(address string) func()
-	// WrapLedger may count what the ledger is asked for; nil: nothing does.
+	// WrapLedger may count the calls of the ledger; may be nil.
 	WrapLedger func(engine.Ledger) engine.Ledger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -73,29 +76,30 @@ type Sites struct {
 
 	mu      sync.Mutex
 	lookups map[credentialsUser]*lookup
-	open    map[string]*openSite // by the sum of their credentials
-	// regions are what the sites of one MAAS share, by its name in the ledger.
+	open    map[string]*openSite // by the digest of their credentials
+	// regions holds what the sites of one MAAS share, by its name in the
+	// ledger.
 	regions map[string]*region.Region
 }
 
 var _ controller.Sites = (*Sites)(nil)
 
-// credentialsUser is who looks for credentials: clusters of a namespace with an identity,
-// or with none.
+// credentialsUser stands for the clusters of a namespace with the same
+// identity, or with none.
 type credentialsUser struct {
 	kind                infrav1.IdentityKind
 	identity, namespace string
 }
 
-// lookup is what a looker found.
+// lookup is the result of a search for credentials.
 type lookup struct {
-	mu   sync.Mutex // held while reading, so that one reads for all
+	mu   sync.Mutex // held while reading, so that one caller reads for all
 	at   time.Time
-	site *openSite // what was last usable; kept over passing failures
+	site *openSite // the last usable site; kept during passing failures
 	err  error
 }
 
-// New returns Sites. Nothing is read before somebody asks.
+// New returns Sites. It reads nothing before the first call of Site.
 func New(c Config) *Sites {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -133,15 +137,16 @@ func (s *Sites) lookupOf(who credentialsUser) *lookup {
 	return l
 }
 
-// isStale tells whether credentials are to be read: when a while has passed, and
-// sooner after a failure, or where MAAS refused them.
+// isStale reports whether credentials must be read again. That is after a
+// while, sooner after a failure, and at once where MAAS refused them.
 func (s *Sites) isStale(l *lookup) bool {
 	age := s.Now().Sub(l.at)
 	return l.at.IsZero() || age >= s.CredentialsPeriod || age >= retryAfter && (l.err != nil || l.site.isKeyRefused())
 }
 
-// readCredentials finds the credentials anew. What no credentials can do anything about, as
-// an API server that does not answer, leaves a site that was found before.
+// readCredentials finds the credentials again. A failure that does not concern
+// credentials, such as an API server that does not answer, keeps the last
+// usable site.
 func (s *Sites) readCredentials(ctx context.Context, l *lookup, ref *infrav1.MaasIdentityReference, namespace string) {
 	found, err := s.findSite(ctx, ref, namespace)
 	missing, about := errors.AsType[*controller.CredentialsError](err)
@@ -154,9 +159,9 @@ func (s *Sites) readCredentials(ctx context.Context, l *lookup, ref *infrav1.Maa
 	case about || l.site == nil:
 		l.site, l.err = nil, err
 	default:
-		s.Log.WarnContext(ctx, "cannot read credentials anew", "error", err.Error())
+		s.Log.WarnContext(ctx, "cannot read credentials again", "error", err.Error())
 	}
-	if ctx.Err() == nil { // else it says nothing of the credentials
+	if ctx.Err() == nil { // otherwise the error says nothing about the credentials
 		l.at = s.Now()
 	}
 }
@@ -166,7 +171,7 @@ func (s *Sites) findSite(ctx context.Context, ref *infrav1.MaasIdentityReference
 	if err != nil {
 		return nil, err
 	}
-	key := missingKeyPair("the MAAS is that of a Secret of the cluster's namespace, which is given no key pair for LXD", "Name a MaasClusterIdentity to have LXD hosts made.")
+	key := missingKeyPair("a MAAS from a Secret of the cluster's namespace gets no key pair for LXD", "Name a MaasClusterIdentity in spec.identityRef to get LXD hosts.")
 	if !c.OfTenant {
 		if key, err = s.readKeyPair(ctx); err != nil {
 			return nil, err
@@ -176,7 +181,7 @@ func (s *Sites) findSite(ctx context.Context, ref *infrav1.MaasIdentityReference
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[sum]; have != nil {
-		have.clearKeyRefused() // by whoever reads anew: MAAS shall say again whether it refuses
+		have.clearKeyRefused() // MAAS must say again whether it refuses the key
 		return have, nil
 	}
 	made, err := s.newSite(c, key)
@@ -186,8 +191,8 @@ func (s *Sites) findSite(ctx context.Context, ref *infrav1.MaasIdentityReference
 	return made, err
 }
 
-// sharedRegion is what all sites of a MAAS share. It is kept when they are closed: a step
-// of theirs may still be under way. The caller holds mu.
+// sharedRegion returns what all sites of a MAAS share. It outlives the sites: a
+// step of theirs may still be under way. The caller holds mu.
 func (s *Sites) sharedRegion(name string) *region.Region {
 	if s.regions[name] == nil {
 		s.regions[name] = region.New()
@@ -195,7 +200,7 @@ func (s *Sites) sharedRegion(name string) *region.Region {
 	return s.regions[name]
 }
 
-// noteUseAndCloseIdle notes that a site is, and closes those that are not any more.
+// noteUseAndCloseIdle notes the use of a site, and closes unused sites.
 func (s *Sites) noteUseAndCloseIdle(now *openSite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +214,7 @@ func (s *Sites) noteUseAndCloseIdle(now *openSite) {
 	}
 }
 
-// Close closes all sites. The ledger is its owner's to close.
+// Close closes all sites. The caller closes the ledger.
 func (s *Sites) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,17 +9,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// How long a list of the Ready machines serves, for every cluster asks. The VM hosts
-// are a cached list already.
+// How long a list of the Ready machines is reused, because every cluster asks
+// for it. The list of VM hosts is already cached.
 const (
-	// roomTTL is for zones: whether one has room is a matter of minutes.
+	// roomTTL is for a MAAS with room: the room of a zone changes within
+	// minutes.
 	roomTTL = time.Minute
-	// noRoomTTL is for a MAAS without room for what is asked for: who waits for
-	// room looks every half a minute.
+	// noRoomTTL is for a MAAS without the wanted room: a cluster that waits for
+	// room asks every half a minute.
 	noRoomTTL = 10 * time.Second
 )
 
-// zoneRoom finds zones with room, and asks for all clusters of a MAAS at once.
+// zoneRoom finds zones with room, with one shared list for all clusters of a
+// MAAS.
 type zoneRoom struct {
 	hosts    func(context.Context) ([]engine.VMHost, error)
 	machines func(context.Context) ([]engine.Machine, error)

@@ -1,5 +1,5 @@
-// Package inithost is the command that makes an LXD host of a node that runs
-// already: what cloud-init does at a first boot, over LXD's local socket.
+// Package inithost is the command that makes an LXD host of a running node. It
+// does what cloud-init does at a first boot, over LXD's local socket.
 package inithost
 
 import (
@@ -18,11 +18,11 @@ import (
 )
 
 const aboutInitHost = `
-Sets up the LXD of this node, so that VMs can be made on it: a storage pool, a
-project with a profile, and the certificate of a fleet, trusted for that project
-alone. It speaks to LXD's local socket, installs nothing and restarts nothing.
-What is there and serves is kept; what is there and otherwise is named, and then
-nothing is changed (status 3). It can be repeated.`
+Sets up the LXD of this node for VMs. It makes a storage pool and a project with a
+profile, and trusts the certificate of a fleet for that project alone. It talks to
+LXD's local socket, installs nothing and restarts nothing. It keeps existing objects
+that serve. If an existing object conflicts with the settings, it names the object
+and changes nothing (status 3). You can repeat it.`
 
 // options are those of the command besides the host's.
 type options struct {
@@ -36,9 +36,9 @@ type options struct {
 func (o *options) settings(p setting.Program) *setting.Settings {
 	s := setting.New(p, aboutInitHost)
 	o.AddSettings(s)
-	s.AddSwitch(&o.changeListen, "change-listen-address", "CHANGE_LISTEN_ADDRESS", "let an LXD that listens elsewhere listen as asked")
-	s.AddSwitch(&o.dryRun, "dry-run", "DRY_RUN", "say what would be done, and do nothing")
-	s.AddDuration(&o.interval, "interval", "INTERVAL", 0, "stay, and look again after this time; for a DaemonSet")
+	s.AddSwitch(&o.changeListen, "change-listen-address", "CHANGE_LISTEN_ADDRESS", "allow changing the address of an LXD that listens elsewhere")
+	s.AddSwitch(&o.dryRun, "dry-run", "DRY_RUN", "print the changes, and make none")
+	s.AddDuration(&o.interval, "interval", "INTERVAL", 0, "keep running, and check again after this time; for a DaemonSet")
 	s.AddTimeout(&o.timeout, 10*time.Minute)
 	return s
 }
@@ -54,7 +54,7 @@ func Run(ctx context.Context, p setting.Program) error {
 		return err
 	}
 	if len(host.TrustedCertificates) == 0 {
-		return &setting.UsageError{Flag: "--trusted-certificate", Text: "it is missing: nobody could use the host",
+		return &setting.UsageError{Flag: "--trusted-certificate", Text: "it is missing; without it nobody could use the host",
 			Hint: "Give the public certificate of the fleet (TRUSTED_CERTIFICATE), as PEM text or the path of a file."}
 	}
 	o.Socket = cmp.Or(o.Socket, setup.FindSocket(p.Getenv))
@@ -68,7 +68,7 @@ func Run(ctx context.Context, p setting.Program) error {
 		case o.interval == 0:
 			return err
 		case ctx.Err() != nil:
-			return nil // it is told to end, which is no failure of one that stays
+			return nil // a process that keeps running ends without failure when it is stopped
 		case err != nil:
 			return err
 		}
@@ -80,18 +80,18 @@ func Run(ctx context.Context, p setting.Program) error {
 	}
 }
 
-// warnUnusedVariables tells of what former initializers were given: the node is registered
-// in MAAS by who manages the fleet, and its key has no business here.
+// warnUnusedVariables warns of variables of former initializers. The fleet's
+// manager registers the node in MAAS, and MAAS's key must not be on the node.
 func (o *options) warnUnusedVariables(p setting.Program) {
 	for _, name := range []string{"MAAS_API_KEY", "MAAS_ENDPOINT", "ZONE", "RESOURCE_POOL"} {
 		if p.Getenv(name) != "" {
-			fmt.Fprintf(p.Stderr, "%s: %s is not used: who manages the fleet registers the node in MAAS; take it away from here\n", o.Node, name)
+			fmt.Fprintf(p.Stderr, "%s: %s is not used, because the fleet's manager registers the node in MAAS; remove it from this node\n", o.Node, name)
 		}
 	}
 }
 
-// applyOnce applies the host, and says what came of it. Later looks are quiet about
-// what is as it was.
+// applyOnce sets up the host, and prints the result. Later rounds print only
+// changes.
 func (o *options) applyOnce(ctx context.Context, p setting.Program, host cloudinit.Host, aloud bool) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func (o *options) printReport(w io.Writer, r setup.Report, err error) {
 	fmt.Fprintf(w, "%s: %s\n", o.Node, o.summary(r, err, refused))
 }
 
-// pastTense are the words for what was done.
+// pastTense holds the words for finished changes.
 var pastTense = map[setup.Verdict]string{setup.Make: "made", setup.Change: "changed"}
 
 func (o *options) verdictWord(s setup.Step) string {
@@ -152,7 +152,7 @@ func (o *options) summary(r setup.Report, err error, refused bool) string {
 	case err != nil:
 		return fmt.Sprintf("not finished; %d made or changed, run it again", r.ChangedCount())
 	case r.OpenCount() > 0:
-		return fmt.Sprintf("would make or change %d, and did nothing", r.OpenCount())
+		return fmt.Sprintf("would make or change %d; did nothing", r.OpenCount())
 	case r.ChangedCount() > 0:
 		return fmt.Sprintf("done; %d made or changed", r.ChangedCount())
 	}

@@ -117,7 +117,7 @@ func TestInitHost(t *testing.T) {
 			t.Parallel()
 			n := start(t)
 			said, status := n.runInitHost(t.Context(), nil, "--dry-run")
-			wantWords(t, said, "would make   storage pool", "would make   project maas: features.profiles=true", "would make   certificate", "and did nothing")
+			wantWords(t, said, "would make   storage pool", "would make   project maas: features.profiles=true", "would make   certificate", "did nothing")
 			if status != 0 {
 				t.Errorf("status %d", status)
 			}
@@ -204,22 +204,22 @@ func TestInitHostBadSettings(t *testing.T) {
 		"NoCertificate":  {reason: "A host that trusts nobody is of no use.", env: map[string]string{"TRUSTED_CERTIFICATE": ""}, says: []string{"--trusted-certificate: it is missing"}},
 		"PrivateKey":     {reason: "A key must not reach a node, nor a log.", env: map[string]string{"TRUSTED_CERTIFICATE": "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----"}, says: []string{"--trusted-certificate: this is, or contains, a private key"}},
 		"NoFile":         {reason: "The path is not repeated: it may be a key.", env: map[string]string{"TRUSTED_CERTIFICATE": "c2VjcmV0"}, says: []string{"TRUSTED_CERTIFICATE: it is neither PEM text nor the path of a file"}},
-		"Size":           {reason: "Sizes are numbers of GB.", env: map[string]string{"STORAGE_SIZE": "50GB"}, says: []string{`STORAGE_SIZE: "50GB" is no whole number`, "in GB of 10⁹ bytes"}},
+		"Size":           {reason: "Sizes are numbers of GB.", env: map[string]string{"STORAGE_SIZE": "50GB"}, says: []string{`STORAGE_SIZE: "50GB" is not a whole number`, "in GB of 10⁹ bytes"}},
 		"SizeOfDir":      {reason: "A folder has no size.", args: []string{"--storage-size", "50"}, says: []string{"--storage-size: a pool of the driver dir has no size of its own", "Leave it out."}},
 		"Small":          {reason: "A VM does not fit.", args: []string{"--storage-backend=zfs", "--storage-size=1"}, says: []string{"--storage-size: 1 GB is too small"}},
 		"Backend":        {reason: "No such driver.", env: map[string]string{"STORAGE_BACKEND": "xfs"}, says: []string{"--storage-backend: there is no storage driver"}},
-		"Ceph":           {reason: "It takes a cluster.", env: map[string]string{"STORAGE_BACKEND": "ceph"}, says: []string{"--storage-backend: a pool of ceph", "lxc storage create"}},
+		"Ceph":           {reason: "It takes a cluster.", env: map[string]string{"STORAGE_BACKEND": "ceph"}, says: []string{"--storage-backend: a ceph pool", "lxc storage create"}},
 		"Bridge":         {reason: "Linux has no such name.", args: []string{"--network-bridge", "a b"}, says: []string{"--network-bridge: "}},
-		"NIC":            {reason: "There are two ways.", args: []string{"--nic-type", "sriov"}, says: []string{`--nic-type: there is no "sriov"`}},
+		"NIC":            {reason: "There are two ways.", args: []string{"--nic-type", "sriov"}, says: []string{`--nic-type: there is no NIC type "sriov"`}},
 		"ParentOfBridge": {reason: "It has none.", args: []string{"--nic-parent", "eno1"}, says: []string{"--nic-parent: only macvlan has it"}},
 		"NoParent":       {reason: "A macvlan needs one.", args: []string{"--nic-type", "macvlan"}, says: []string{"--nic-parent: "}},
 		"Listen":         {reason: "MAAS could not reach it.", args: []string{"--listen-address", "127.0.0.1"}, says: []string{"--listen-address: MAAS cannot reach LXD at 127.0.0.1"}},
 		"Project":        {reason: "LXD has no such name.", args: []string{"--project", "a/b"}, says: []string{"--project: "}},
 		"Two":            {reason: "All of it is said at once.", args: []string{"--project", "a/b", "--listen-port", "0", "--listen-port", "99999"}, says: []string{"--project: ", "--listen-port: 99999 is no port"}},
 		"Flag":           {reason: "A slip of the pen.", args: []string{"--storage-sise", "5"}, says: []string{"storage-sise", "capi-bridge init-host -h lists the flags"}},
-		"Argument":       {reason: "Nothing else is taken.", args: []string{"node1"}, says: []string{`"node1" is no flag`}},
+		"Argument":       {reason: "Nothing else is taken.", args: []string{"node1"}, says: []string{`"node1" is not a flag`}},
 		"DryRun":         {reason: "A switch is true or false.", env: map[string]string{"DRY_RUN": "maybe"}, says: []string{`DRY_RUN: "maybe" is neither true nor false`}},
-		"Interval":       {reason: "A time has a unit.", args: []string{"--interval", "10"}, says: []string{`--interval: "10" is no time such as 30s`}},
+		"Interval":       {reason: "A time has a unit.", args: []string{"--interval", "10"}, says: []string{`--interval: "10" is not a time such as 30s`}},
 	}
 	n := node{env: map[string]string{"LXD_SOCKET": "/nonexistent", "STORAGE_BACKEND": "dir", "TRUSTED_CERTIFICATE": writeCertificateFile(t)}}
 	for name, tc := range cases {

@@ -9,13 +9,14 @@ import (
 	rows "github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-const aboutBackup = `Copies all that the service's ledger has into a file of SQLite, while the service
+const aboutBackup = `Copies the whole ledger of the service into a file of SQLite, while the service
 runs. Run it on the service's machine, as its user.`
 
-const aboutRestore = `Copies a backup into the ledger of a new service, which must be empty: the rows, and
-the clients of a cluster. Those of a service on a file are in its folder "clients". It refuses a backup in which MAAS may still be composing.`
+const aboutRestore = `Copies a backup into the empty ledger of a new service: the rows, and the clients of
+a cluster. The clients of a service on a file are in its folder "clients". It refuses
+a backup that was made while MAAS was composing.`
 
-// backUpLedger is the command backup.
+// backUpLedger runs the command backup.
 func backUpLedger(ctx context.Context, p setting.Program) (err error) {
 	file, service, err := readFileAndService(p, aboutBackup)
 	if err != nil {
@@ -36,7 +37,7 @@ func backUpLedger(ctx context.Context, p setting.Program) (err error) {
 	return rows.WriteBackup(ctx, l, file)
 }
 
-// restoreLedger is the command restore.
+// restoreLedger runs the command restore.
 func restoreLedger(ctx context.Context, p setting.Program) (err error) {
 	file, service, err := readFileAndService(p, aboutRestore)
 	if err != nil {
@@ -60,7 +61,8 @@ func restoreLedger(ctx context.Context, p setting.Program) (err error) {
 	return err
 }
 
-// readFileAndService reads the file that a command names, and the service's settings.
+// readFileAndService reads the file name and the service's settings from the
+// arguments.
 func readFileAndService(p setting.Program, about string) (file string, service ledgerFile, err error) {
 	s := setting.New(p, about)
 	service.addSettings(s)
@@ -72,10 +74,11 @@ func readFileAndService(p setting.Program, about string) (file string, service l
 	return file, service, err
 }
 
-// requireOneName is the one argument that a command takes. what says of what it is the name.
+// requireOneName returns the command's only argument. what describes what it
+// names.
 func requireOneName(names []string, what, hint string) (string, error) {
 	if len(names) != 1 {
-		return "", &setting.UsageError{Text: "one " + what + " must be named", Hint: hint}
+		return "", &setting.UsageError{Text: "name exactly one " + what, Hint: hint}
 	}
 	return names[0], nil
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// certificates are what the service shows, and whose clients it takes: those of its own
-// authority, and of --client-ca besides. An authority of its own is made unless both
-// --server-cert and --client-ca are given, and counts wherever there is one.
+// certificates holds the service's certificate and decides which clients it
+// accepts: those of its own authority and of --client-ca. The service makes its
+// own authority unless both --server-cert and --client-ca are given. An
+// existing own authority always counts.
 type certificates struct {
 	serverCert, serverKey, clientCA string // files
 
@@ -28,21 +29,21 @@ type certificates struct {
 
 	renewMu          *sync.Mutex
 	shownCertificate *tls.Certificate
-	renewAt          time.Time // when another one is to be shown
+	renewAt          time.Time // when to load another one
 }
 
-// checkCertificateFlags refuses halves.
+// checkCertificateFlags refuses a certificate without its key, and the reverse.
 func (c *certificates) checkCertificateFlags() error {
 	switch {
 	case c.serverCert != "" && c.serverKey == "":
 		return &setting.UsageError{Flag: "--server-key", Text: "it is missing", Hint: "--server-cert needs its key."}
 	case c.serverCert == "" && c.serverKey != "":
-		return &setting.UsageError{Flag: "--server-cert", Text: "it is missing", Hint: "--server-key is of no use without its certificate."}
+		return &setting.UsageError{Flag: "--server-cert", Text: "it is missing", Hint: "--server-key needs its certificate."}
 	}
 	return nil
 }
 
-// openCertificates reads the files that are given, and makes what is missing.
+// openCertificates reads the given files, and makes the missing ones.
 func (c *certificates) openCertificates(folder string, names []string, log *slog.Logger) (err error) {
 	c.folder, c.names, c.log, c.renewMu = folder, names, log, &sync.Mutex{}
 	c.signers = x509.NewCertPool()
@@ -62,7 +63,8 @@ func (c *certificates) openCertificates(folder string, names []string, log *slog
 	return err
 }
 
-// authorityPath says for people whose certificates the clients have to trust.
+// authorityPath returns the path of the authority that clients must trust, for
+// messages.
 func (c *certificates) authorityPath() string {
 	if c.serverCert != "" {
 		return c.serverCert
@@ -70,15 +72,15 @@ func (c *certificates) authorityPath() string {
 	return filepath.Join(c.folder, access.AuthorityFile)
 }
 
-// ownCertificatePeriod is how long a certificate of one's own is shown: less than half of its time.
-// Files are read again each minute.
+// ownCertificatePeriod is how long the service uses a certificate of its own:
+// less than half of its validity. Given files are read again each minute.
 const (
 	ownCertificatePeriod   = 30 * 24 * time.Hour
 	certificateFilesPeriod = time.Minute
 )
 
-// currentCertificate is the certificate to be shown. Where another one cannot be had, the former
-// one goes on.
+// currentCertificate returns the certificate for new connections. If it cannot
+// get a new one, it keeps the former one.
 func (c *certificates) currentCertificate(now time.Time) (*tls.Certificate, error) {
 	c.renewMu.Lock()
 	defer c.renewMu.Unlock()
@@ -87,7 +89,7 @@ func (c *certificates) currentCertificate(now time.Time) (*tls.Certificate, erro
 	}
 	shown, renew, err := c.loadCertificate(now)
 	if err != nil {
-		c.log.Error("the certificate of the service cannot be read anew", "error", err)
+		c.log.Error("the certificate of the service cannot be read again", "error", err)
 		c.renewAt = now.Add(certificateFilesPeriod)
 		return c.shownCertificate, nil
 	}
@@ -95,7 +97,8 @@ func (c *certificates) currentCertificate(now time.Time) (*tls.Certificate, erro
 	return c.shownCertificate, nil
 }
 
-// loadCertificate reads or makes a certificate, and says how long it is to be shown.
+// loadCertificate reads or makes a certificate, and returns when to load the
+// next one.
 func (c *certificates) loadCertificate(now time.Time) (*tls.Certificate, time.Time, error) {
 	if c.serverCert == "" {
 		pair, err := c.authority.IssueServer(c.names, now)
@@ -104,7 +107,7 @@ func (c *certificates) loadCertificate(now time.Time) (*tls.Certificate, time.Ti
 	pair, err := tls.LoadX509KeyPair(c.serverCert, c.serverKey)
 	switch {
 	case err != nil:
-		return nil, now, &setting.UsageError{Flag: "--server-cert, --server-key", Text: fmt.Sprintf("they are no pair that can be read: %v", err), Hint: "Name two files in PEM that belong together."}
+		return nil, now, &setting.UsageError{Flag: "--server-cert, --server-key", Text: fmt.Sprintf("they are not a readable pair: %v", err), Hint: "Name two files in PEM that belong together."}
 	case pair.Leaf != nil && now.After(pair.Leaf.NotAfter):
 		return nil, now, &setting.UsageError{Flag: "--server-cert", Text: "it expired on " + pair.Leaf.NotAfter.UTC().Format(time.RFC3339), Hint: "Give another one."}
 	}

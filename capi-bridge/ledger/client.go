@@ -16,18 +16,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/service"
 )
 
-const aboutAdd = `Makes a certificate and a key for a client of the ledger service, and notes what
-the client may do. Run it on the service's machine, as the service's user; the
-service need not be started anew.`
+const aboutAdd = `Makes a certificate and a key for a client of the ledger service, and records the
+client's rights. Run it on the service's machine, as the service's user. You need
+not restart the service.`
 
-// clientToAdd is what client add is told.
+// clientToAdd holds the settings of client add.
 type clientToAdd struct {
 	folder, name, certificate, out string
 	rights                         access.Rights
 	valid                          time.Duration
 }
 
-// addClient is the command client add.
+// addClient runs the command client add.
 func addClient(ctx context.Context, p setting.Program) error {
 	c := clientToAdd{}
 	s := setting.New(p, aboutAdd)
@@ -35,7 +35,7 @@ func addClient(ctx context.Context, p setting.Program) error {
 	s.AddTexts(&c.rights.Regions, "region", "", "MAAS that the client may use: its mark, its address, or * for all; may be given several times")
 	s.AddText(&c.rights.Prefix, "prefix", "", "", "owner whose rows the client may write, such as ci; * for all")
 	s.AddDuration(&c.valid, "valid", "", access.ClientValidity, "how long the certificate is valid")
-	s.AddPEM(&c.certificate, "certificate", "", "certificate that the client has already, as PEM text or the path of a file")
+	s.AddPEM(&c.certificate, "certificate", "", "certificate that the client already has, as PEM text or the path of a file")
 	s.AddText(&c.out, "out", "", "", "folder for NAME.crt, NAME.key and ca.pem (default: they are printed)")
 	var err error
 	if c.name, p.Args, err = takeClientName(p); err != nil {
@@ -48,8 +48,8 @@ func addClient(ctx context.Context, p setting.Program) error {
 	return c.addAndHandOut(ctx, p)
 }
 
-// openRegister opens the clients of the service in a folder. Those of a cluster are in its
-// ledger, so that all nodes know them.
+// openRegister opens the register of the service's clients. A cluster keeps it
+// in its ledger, so that all nodes know the clients.
 func openRegister(ctx context.Context, folder string) (register *access.Register, done func() error, err error) {
 	if !isClusterNode(folder) {
 		return access.NewRegister(folder), func() error { return nil }, nil
@@ -65,7 +65,8 @@ func openRegister(ctx context.Context, folder string) (register *access.Register
 	return access.NewRegisterWith(service.NewLedgerClients(l)), l.Close, nil
 }
 
-// takeClientName takes the name of a client off the arguments, where it stands first.
+// takeClientName takes the client's name from the arguments, where it comes
+// first.
 func takeClientName(p setting.Program) (name string, rest []string, err error) {
 	if len(p.Args) > 0 && !strings.HasPrefix(p.Args[0], "-") {
 		return p.Args[0], p.Args[1:], nil
@@ -78,7 +79,8 @@ func takeClientName(p setting.Program) (name string, rest []string, err error) {
 	return "", nil, &setting.UsageError{Text: "the name of the client is missing", Hint: p.Name + " NAME …"}
 }
 
-// addAndHandOut makes what is missing, notes the client and hands the certificate out.
+// addAndHandOut makes the missing files, registers the client and hands out the
+// certificate.
 func (c clientToAdd) addAndHandOut(ctx context.Context, p setting.Program) (err error) {
 	now := time.Now()
 	register, done, err := openRegister(ctx, c.folder)
@@ -115,20 +117,21 @@ func (c clientToAdd) addAndHandOut(ctx context.Context, p setting.Program) (err 
 	return printAddedClient(p, added)
 }
 
-// checkAuthority refuses to make an authority that the service does not know: one that has
-// run has made its own, unless it was given others'.
+// checkAuthority refuses to make an authority that the service does not know. A
+// service that has run has made its own, unless it was given another one.
 func (c clientToAdd) checkAuthority() error {
 	if _, err := os.Stat(filepath.Join(c.folder, "ledger.db")); err != nil || access.HasAuthority(c.folder) {
 		return nil
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the service in %s has no authority of its own", c.folder),
-		Hint:    "Register a certificate of its --client-ca by --certificate. If ca-key.pem was lost, restore it, or start the service anew without --client-ca.",
+		Hint:    "Register a certificate of its --client-ca by --certificate. If ca-key.pem was lost, restore it, or restart the service without --client-ca.",
 		Err:     engine.ErrNotFound,
 	}
 }
 
-// writeCertificates writes or prints the certificate, the key and the authority's certificate.
+// writeCertificates writes or prints the certificate, the key and the
+// authority's certificate.
 func (c clientToAdd) writeCertificates(p setting.Program, pair map[string][]byte, authority []byte) error {
 	if c.out == "" {
 		_, err := fmt.Fprintf(p.Stdout, "%s%s%s", pair[".crt"], pair[".key"], authority)
@@ -142,7 +145,7 @@ func (c clientToAdd) writeCertificates(p setting.Program, pair map[string][]byte
 	}
 	for _, suffix := range []string{".key", ".crt"} {
 		path := filepath.Join(c.out, c.name+suffix)
-		// Removed first: a file that is there may be open to others.
+		// Remove the file first: an existing file may be open to others.
 		_ = os.Remove(path)
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -160,14 +163,15 @@ func outError(err error) error {
 	return &setting.UsageError{Flag: "--out", Text: err.Error(), Hint: "Name a folder in which this user may make files."}
 }
 
-// printAddedClient says who was added. The certificates may go to a file, so this does not.
+// printAddedClient reports the new client on stderr, because stdout may be a
+// file with the certificates.
 func printAddedClient(p setting.Program, c access.Client) error {
 	_, err := fmt.Fprintf(p.Stderr, "client %s may use %s, and write the rows of %s, until %s\n",
 		c.Name, strings.Join(c.Regions, ", "), c.Prefix, c.Expires.Format(time.DateOnly))
 	return err
 }
 
-// asRightsUsageError names the flag in the place of what is wrong with the rights.
+// asRightsUsageError names the flags of invalid rights.
 func asRightsUsageError(err error) error {
 	refusal, ok := errors.AsType[*engine.Refusal](err)
 	if !ok || !errors.Is(err, engine.ErrInvalid) {
@@ -176,10 +180,10 @@ func asRightsUsageError(err error) error {
 	return &setting.UsageError{Text: refusal.Message, Hint: refusal.Hint + " Flags: --region and --prefix."}
 }
 
-// listClients is the command client list.
+// listClients runs the command client list.
 func listClients(ctx context.Context, p setting.Program) (err error) {
 	var folder string
-	s := setting.New(p, "Lists all clients that ever were, with their rights.")
+	s := setting.New(p, "Lists all clients, also revoked and expired ones, with their rights.")
 	addFolder(s, &folder)
 	if err := s.Read(); err != nil {
 		return err
@@ -201,7 +205,7 @@ func listClients(ctx context.Context, p setting.Program) (err error) {
 	return table.Flush()
 }
 
-// clientState says whether a client may use the service.
+// clientState describes whether a client may use the service.
 func clientState(c access.Client, now time.Time) string {
 	switch {
 	case !c.Revoked.IsZero():
@@ -212,10 +216,10 @@ func clientState(c access.Client, now time.Time) string {
 	return "valid"
 }
 
-// revokeClient is the command client revoke.
+// revokeClient runs the command client revoke.
 func revokeClient(ctx context.Context, p setting.Program) (err error) {
 	var folder string
-	s := setting.New(p, "Refuses a client from its next request on, also where it is connected. All nodes of a cluster know it within a second.")
+	s := setting.New(p, "Refuses a client from its next request on, also on existing connections. All nodes of a cluster know it within a second.")
 	addFolder(s, &folder)
 	name, rest, err := takeClientName(p)
 	if err != nil {

@@ -17,56 +17,57 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// nodeFolder has, in the service's folder, the data of a node of a cluster.
+// nodeFolder is the folder with a cluster node's data, inside the service's
+// folder.
 const nodeFolder = "node"
 
 // nodeConfig says which node of a cluster a service is.
 type nodeConfig struct {
-	folder  string // the service's
+	folder  string // the service's folder
 	address string
-	peers   []string // may have its own address
-	keys    string   // folder of what all nodes share; empty: the service's
+	peers   []string // may include the node's own address
+	keys    string   // folder of the keys that all nodes share; empty: the service's folder
 	log     *slog.Logger
 }
 
 // dataFolder is the folder of the node's data.
 func (c nodeConfig) dataFolder() string { return filepath.Join(c.folder, nodeFolder) }
 
-// member is a node of a cluster, for people.
+// member is a node of a cluster, as the commands print it.
 type member struct {
 	address      string
 	votes, leads bool
 }
 
-// clusterAccess reach a cluster.
+// clusterAccess gives access to a cluster.
 type clusterAccess interface {
-	// Open opens its ledger.
+	// Open opens the cluster's ledger.
 	Open(ctx context.Context, now func() time.Time) (*rows.Ledger, error)
-	// listMembers lists its nodes, sorted by address.
+	// listMembers lists the cluster's nodes, sorted by address.
 	listMembers(ctx context.Context) ([]member, error)
-	// Remove takes a node out that does not come back as it was.
+	// Remove removes a node that will not come back with its data.
 	Remove(ctx context.Context, address string) error
-	// Backup writes a file of SQLite with all that the cluster has.
+	// Backup writes the cluster's whole ledger to a file of SQLite.
 	Backup(ctx context.Context, path string) error
 }
 
-// node is one of them that runs in this process.
+// node is a cluster node that runs in this process.
 type node interface {
 	clusterAccess
-	// WaitUntilMember waits until it is a member.
+	// WaitUntilMember waits until the node is a member.
 	WaitUntilMember(ctx context.Context) error
-	// IsLeader tells whether it leads the others.
+	// IsLeader reports whether the node leads the others.
 	IsLeader(ctx context.Context) (bool, error)
-	// Close hands over what it leads, and stops it.
+	// Close hands over the leadership, and stops the node.
 	Close(ctx context.Context) error
 }
 
-// checkConfig refuses what cannot be meant.
+// checkConfig refuses invalid addresses and a missing key.
 func (c nodeConfig) checkConfig() error {
 	for _, each := range append([]string{c.address}, c.peers...) {
 		host, port, err := net.SplitHostPort(each)
 		if err != nil || host == "" || port == "" || port == "0" {
-			return &setting.UsageError{Flag: "--node, --peer", Text: fmt.Sprintf("%q is no HOST:PORT", each), Hint: "Give the address by which the other nodes reach it, such as ledger-0.example.com:7444."}
+			return &setting.UsageError{Flag: "--node, --peer", Text: fmt.Sprintf("%q is not HOST:PORT", each), Hint: "Give the address by which the other nodes reach it, such as ledger-0.example.com:7444."}
 		}
 	}
 	if access.HasClusterAuthority(c.folder) {
@@ -78,8 +79,9 @@ func (c nodeConfig) checkConfig() error {
 	}
 }
 
-// copySharedKeys copies what all nodes share into the service's folder, where it is missing. A
-// Secret of Kubernetes is open to a group, which a key must not be.
+// copySharedKeys copies the keys that all nodes share into the service's
+// folder, where they are missing. A Secret of Kubernetes is readable by a
+// group, which a key must not be.
 func (c nodeConfig) copySharedKeys() error {
 	if c.keys == "" {
 		return nil
@@ -92,7 +94,8 @@ func (c nodeConfig) copySharedKeys() error {
 	return nil
 }
 
-// isClusterNode tells whether the service in a folder is, or was, a node of a cluster.
+// isClusterNode reports whether the service in a folder is, or was, a node of a
+// cluster.
 func isClusterNode(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, nodeFolder))
 	return err == nil
@@ -101,17 +104,17 @@ func isClusterNode(folder string) bool {
 // RunCluster runs one of the commands about the nodes of a cluster.
 func RunCluster(ctx context.Context, p setting.Program) error {
 	return setting.Commands{
-		{Name: "init", Summary: "begin a cluster on its first node, before that is started for the first time", Run: initCluster},
+		{Name: "init", Summary: "begin a cluster on its first node, before you start that node", Run: initCluster},
 		{Name: "status", Summary: "list the nodes of the cluster, and which one leads", Run: printClusterStatus},
-		{Name: "remove", Summary: "take out a node that does not come back as it was: remove HOST:PORT", Run: removeNode},
-		{Name: "recover", Summary: "let the last node go on alone, where the others are lost for good", Run: recoverNode},
+		{Name: "remove", Summary: "remove a node that will not come back with its data: remove HOST:PORT", Run: removeNode},
+		{Name: "recover", Summary: "let the last node continue alone, after the others are lost for good", Run: recoverNode},
 	}.Run(ctx, p)
 }
 
-const aboutInit = `Makes what the nodes of a cluster share, and lets the node in this folder begin the
-cluster when it is started: capi-bridge ledger serve --node. Run it once, on one node.`
+const aboutInit = `Makes the keys that the nodes of a cluster share. The node in this folder begins the
+cluster when you start it with capi-bridge ledger serve --node. Run it once, on one node.`
 
-// initCluster is the command cluster init.
+// initCluster runs the command cluster init.
 func initCluster(_ context.Context, p setting.Program) error {
 	var folder string
 	s := setting.New(p, aboutInit)
@@ -133,7 +136,8 @@ func initCluster(_ context.Context, p setting.Program) error {
 	return err
 }
 
-// connectFromArgs reads the settings of a command, and reaches the cluster of the node in a folder.
+// connectFromArgs reads the settings of a command, and connects to the cluster
+// of the node in a folder.
 func connectFromArgs(p setting.Program, about string, args []string) (clusterAccess, error) {
 	var folder string
 	s := setting.New(p, about)
@@ -144,7 +148,7 @@ func connectFromArgs(p setting.Program, about string, args []string) (clusterAcc
 	return connectCluster(nodeConfig{folder: folder})
 }
 
-// printClusterStatus is the command cluster status.
+// printClusterStatus runs the command cluster status.
 func printClusterStatus(ctx context.Context, p setting.Program) error {
 	c, err := connectFromArgs(p, "Lists the nodes of the cluster. Run it on any of them, as the service's user.", p.Args)
 	if err != nil {
@@ -169,10 +173,10 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// removeNode is the command cluster remove.
+// removeNode runs the command cluster remove.
 func removeNode(ctx context.Context, p setting.Program) error {
 	names, rest := splitLeadingNames(p.Args)
-	c, err := connectFromArgs(p, "Takes a node out of the cluster. One that is started with an empty folder joins anew then.", rest)
+	c, err := connectFromArgs(p, "Removes a node from the cluster. If you start it with an empty folder, it joins again.", rest)
 	if err != nil {
 		return err
 	}
@@ -187,12 +191,12 @@ func removeNode(ctx context.Context, p setting.Program) error {
 	return err
 }
 
-const aboutRecover = `Lets a node go on alone whose other nodes are lost for good. Stop all nodes first. Run
-it on each one that is left without --confirm, which prints how far its copy goes. Then
-run it with --confirm on the one whose copy goes furthest. Move the folders "node" of all
-others away, start this node, and start the others: they join it.`
+const aboutRecover = `Lets a node continue alone after the other nodes are lost for good. Stop all nodes first.
+Run it without --confirm on each node that is left: it prints how far the node's copy goes.
+Then run it with --confirm on the node whose copy goes furthest. Move the folders "node" of
+all other nodes away, start this node, and then start the others: they join it.`
 
-// recoverNode is the command cluster recover.
+// recoverNode runs the command cluster recover.
 func recoverNode(_ context.Context, p setting.Program) (err error) {
 	var c nodeConfig
 	var confirm bool

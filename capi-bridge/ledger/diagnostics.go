@@ -14,7 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/service"
 )
 
-// metrics are what the service counts. They hold no name of a client or an object.
+// metrics are the metrics of the service. Their labels hold no names of clients
+// or objects.
 type metrics struct {
 	registry  *prometheus.Registry
 	requests  *prometheus.CounterVec
@@ -33,7 +34,7 @@ func newMetrics(leads *atomic.Bool) *metrics {
 			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
 		resent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "maaslxd_ledger_resent_total", Help: "Writes that clients sent again, as they had no answer.",
+			Name: "maaslxd_ledger_resent_total", Help: "Writes that clients sent again because they had no answer.",
 		}),
 	}
 	leader := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -58,10 +59,10 @@ func (m *metrics) countRequest(r service.AnsweredRequest) {
 	}
 }
 
-// readyTimeout is how long the ledger may take to say that it can be read.
+// readyTimeout is how long a test read of the ledger may take.
 const readyTimeout = 5 * time.Second
 
-// diagnosticsHandler answers probes, and gives the metrics.
+// diagnosticsHandler answers probes, and serves the metrics.
 func (r *runningService) diagnosticsHandler(m *metrics) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })

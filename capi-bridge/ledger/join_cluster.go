@@ -12,16 +12,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// gate says whether a node may serve.
+// gate decides whether a node may serve.
 type gate struct {
 	mu                sync.Mutex
-	closedError       error     // why it may not; nil: it may
-	comparedAt        time.Time // by this node's clock, when it was compared
-	comparedMonotonic time.Time // by the clock that nobody sets, at the same moment
+	closedError       error     // why the node may not serve; nil: it may
+	comparedAt        time.Time // time of the last comparison, by this node's clock
+	comparedMonotonic time.Time // the same moment, by the monotonic clock
 }
 
-// checkOpen implements service.Config.Available. A clock that was set since it was compared
-// closes the gate, until it is compared again.
+// checkOpen implements service.Config.Available. If the clock was set since the
+// last comparison, the gate closes until the next one.
 func (g *gate) checkOpen() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -43,17 +43,18 @@ func (g *gate) setClosed(closed error) {
 	g.closedError, g.comparedAt, g.comparedMonotonic = closed, now.Round(0), now
 }
 
-// Pauses between two tries to join a cluster, and between two looks at the nodes.
+// Pauses between two attempts to join a cluster, and between two checks of the
+// nodes.
 const (
 	joinInterval      = time.Second
 	nodeCheckInterval = 2 * time.Second
 )
 
-// errStarting closes the gate of a node that is no member as yet.
+// errStarting closes the gate of a node that is not a member yet.
 var errStarting = fmt.Errorf("the node is in no cluster yet: %w", engine.ErrUnavailable)
 
-// joinCluster starts the node, and waits until it may serve. It waits for as long as there
-// is no cluster, or no leader.
+// joinCluster starts the node, and waits until it may serve. It waits as long
+// as there is no cluster or no leader.
 func (r *runningService) joinCluster(ctx context.Context) error {
 	for said := ""; ; {
 		err := r.tryToJoin(ctx)
@@ -76,7 +77,7 @@ func (r *runningService) joinCluster(ctx context.Context) error {
 	}
 }
 
-// tryToJoin does what is left to do.
+// tryToJoin takes the remaining steps to join.
 func (r *runningService) tryToJoin(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -101,13 +102,13 @@ func (r *runningService) tryToJoin(ctx context.Context) (err error) {
 	return err
 }
 
-// updateLeads notes whether this node does.
+// updateLeads notes whether this node leads.
 func (r *runningService) updateLeads(ctx context.Context) {
 	leads, err := r.cluster.IsLeader(ctx)
 	r.leads.Store(leads && err == nil)
 }
 
-// watchNode looks at the nodes until ctx ends.
+// watchNode checks the node until ctx ends.
 func (r *runningService) watchNode(ctx context.Context) {
 	looked := time.Now()
 	for {
@@ -134,8 +135,8 @@ func (r *runningService) watchNode(ctx context.Context) {
 	}
 }
 
-// maxUncheckedTime is how long a node serves that cannot look at the others. Without a leader it
-// writes nothing anyway.
+// maxUncheckedTime is how long a node serves that cannot reach the others.
+// Without a leader it writes nothing anyway.
 const maxUncheckedTime = 20 * time.Second
 
 // unfitError says why this node may not write, though the cluster works.
@@ -146,7 +147,7 @@ func (e *unfitError) Unwrap() error { return e.error }
 // checkNode compares this node with the others.
 func (r *runningService) checkNode(ctx context.Context) error {
 	if err := rows.CheckSchema(ctx, r.rows); errors.Is(err, engine.ErrConflict) {
-		// Another node may be new enough, so a client asks that one.
+		// Another node may be new enough, so the client asks that one.
 		return &unfitError{&engine.Refusal{Message: err.Error(), Hint: "Start this node with the version that the others have.", Err: engine.ErrUnavailable}}
 	} else if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (r *runningService) checkNode(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !certain:
-		return &unfitError{clockError(fmt.Sprintf("the clocks of two nodes differ by %s, and no third node tells which is right", ahead.Abs().Round(time.Second)))}
+		return &unfitError{clockError(fmt.Sprintf("the clocks of two nodes differ by %s, and no third node shows which is right", ahead.Abs().Round(time.Second)))}
 	case ahead.Abs() > rows.ClockTolerance:
 		return &unfitError{clockError(fmt.Sprintf("the clock of this node differs by %s from those of the others", ahead.Round(time.Second)))}
 	}
@@ -165,12 +166,13 @@ func (r *runningService) checkNode(ctx context.Context) error {
 
 func clockError(why string) error {
 	return &engine.Refusal{
-		Message: why + ", so nothing is written by it",
-		Hint:    "Let all nodes set their clocks by NTP.", Err: engine.ErrUnavailable,
+		Message: why + ", so this node writes nothing",
+		Hint:    "Synchronize the clocks of all nodes by NTP.", Err: engine.ErrUnavailable,
 	}
 }
 
-// checkSharedAuthority sees that a node of a cluster has the authority that all nodes share.
+// checkSharedAuthority checks that a cluster node has the authority that all
+// nodes share.
 func (s *serveOptions) checkSharedAuthority() error {
 	if s.serverCert != "" && s.clientCA != "" || access.HasAuthority(s.folder) {
 		return nil

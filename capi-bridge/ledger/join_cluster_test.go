@@ -39,9 +39,9 @@ func TestNodeSettings(t *testing.T) {
 		says   string
 	}{
 		"PeerAlone": {"It is no node itself.", []string{"--peer", "b.example:7444"}, "--node: it is missing"},
-		"NoPort":    {"Other nodes could not reach it.", []string{"--node", "a.example"}, `"a.example" is no HOST:PORT`},
-		"NoHost":    {"Nor by this.", []string{"--node", ":7444"}, `":7444" is no HOST:PORT`},
-		"File":      {"There would be two ledgers.", []string{"--node", "a.example:7444", "--file", "x.db"}, "--file: the nodes of a cluster have the ledger"},
+		"NoPort":    {"Other nodes could not reach it.", []string{"--node", "a.example"}, `"a.example" is not HOST:PORT`},
+		"NoHost":    {"Nor by this.", []string{"--node", ":7444"}, `":7444" is not HOST:PORT`},
+		"File":      {"There would be two ledgers.", []string{"--node", "a.example:7444", "--file", "x.db"}, "--file: a cluster keeps its ledger on the nodes"},
 		"NoKeys":    {"What is named must be there.", []string{"--node", "a.example:7444", "--keys", "/nowhere"}, "/nowhere/cluster-key.pem"},
 		"NoKey":     {"It could prove nothing to others.", []string{"--node", "a.example:7444"}, "there is no cluster-key.pem in"},
 	} {

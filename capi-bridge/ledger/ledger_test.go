@@ -128,8 +128,9 @@ func (s *testService) getDiagnostics(path string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestServe is the life of a service: a client is added while it runs, writes, and is
-// revoked; what it did is in the log and in the metrics; the service ends in order.
+// TestServe is the life of a service. A client is added while it runs, writes,
+// and is revoked. Its writes are in the log and in the metrics. The service
+// ends in order.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "state")
@@ -299,7 +300,7 @@ func TestBadServe(t *testing.T) {
 	}{
 		"PortTaken":   {"Another program listens there.", nil, []string{"--listen", taken.Addr().String()}, "--listen: cannot listen at"},
 		"HealthTaken": {"Nor may the probes be left out.", nil, []string{"--health-addr", taken.Addr().String()}, "--health-addr: cannot listen at"},
-		"Twice":       {"Two services would forget each other's answers.", func(t *testing.T, folder string) { startTestService(t, folder) }, nil, "another service has the ledger"},
+		"Twice":       {"Two services would forget each other's answers.", func(t *testing.T, folder string) { startTestService(t, folder) }, nil, "another service uses the ledger"},
 		"ReadOnly": {"Nothing can be written.", func(t *testing.T, folder string) {
 			if os.Geteuid() == 0 {
 				t.Skip("root may write everywhere")
@@ -416,7 +417,7 @@ func TestRowsAndMoves(t *testing.T) {
 		"NoFile":   {"there is no ledger", []string{"rows", "--ledger", file + "x"}},
 		"NoImport": {"there is no ledger", []string{"import", file + "x"}},
 		"Address":  {"is an address", []string{"rows", "--ledger", "https://ledger.example"}},
-		"TwoFiles": {"one file must be named", []string{"import", file, file}},
+		"TwoFiles": {"name exactly one file", []string{"import", file, file}},
 	} {
 		if err := runCommand(t.Context(), s.folder, io.Discard, io.Discard, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.says)

@@ -4,5 +4,5 @@ package ledger
 
 import "os"
 
-// flock cannot lock here: who starts two services on one ledger is not told.
+// flock cannot lock here. Two services on one ledger are not detected.
 func flock(*os.File) (taken bool, err error) { return false, nil }

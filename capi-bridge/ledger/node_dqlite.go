@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/dqlite"
 )
 
-// dqliteCluster is a cluster that dqlite keeps.
+// dqliteCluster is a cluster of dqlite.
 type dqliteCluster struct{ *dqlite.Cluster }
 
 func (r dqliteCluster) listMembers(ctx context.Context) (all []member, err error) {
@@ -33,7 +33,7 @@ func (n runningNode) WaitUntilMember(ctx context.Context) error  { return n.own.
 func (n runningNode) IsLeader(ctx context.Context) (bool, error) { return n.own.IsLeader(ctx) }
 func (n runningNode) Close(ctx context.Context) error            { return n.own.Close(ctx) }
 
-// identity proves that a node at a host belongs to the cluster.
+// identity returns the certificate that proves a node's membership, for a host.
 func (c nodeConfig) identity(host string) (dqlite.Identity, error) {
 	authority, err := access.OpenClusterAuthority(c.folder, time.Now())
 	if err != nil {
@@ -43,7 +43,7 @@ func (c nodeConfig) identity(host string) (dqlite.Identity, error) {
 	return dqlite.Identity{Certificate: pair, Signers: authority.Pool()}, err
 }
 
-// startNode runs a node.
+// startNode starts a node.
 func startNode(ctx context.Context, c nodeConfig) (node, error) {
 	host, _, err := net.SplitHostPort(c.address)
 	if err != nil {
@@ -60,7 +60,7 @@ func startNode(ctx context.Context, c nodeConfig) (node, error) {
 	return runningNode{dqliteCluster{n.Cluster}, n}, nil
 }
 
-// connectCluster reaches the cluster of the node in a folder.
+// connectCluster connects to the cluster of the node in a folder.
 func connectCluster(c nodeConfig) (clusterAccess, error) {
 	if !access.HasClusterAuthority(c.folder) {
 		return nil, c.checkConfig()

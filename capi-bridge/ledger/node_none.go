@@ -21,6 +21,6 @@ func recoverCluster(string, bool) (string, error) { return "", noClusterError() 
 func noClusterError() error {
 	return &engine.Refusal{
 		Message: "this capi-bridge cannot keep a ledger on several nodes: it was built without dqlite",
-		Hint:    "Take the image capi-bridge-ledger, or build the program by make build-cluster.", Err: engine.ErrInvalid,
+		Hint:    "Use the image capi-bridge-ledger, or build the program with make build-cluster.", Err: engine.ErrInvalid,
 	}
 }

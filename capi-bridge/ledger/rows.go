@@ -19,14 +19,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-const aboutRows = `Lists what the ledger holds for each key: where room is reserved, how much, since
-when, and whether a run is at it. Run it as the user who has the file.`
+const aboutRows = `Lists the ledger's row of each key: where room is reserved, how much, since when, and
+whether a run works on it. Run it as the user who owns the file.`
 
 const aboutForget = `Drops the rows of keys whose owner never comes back, and so frees their room. It
-refuses a key that a run is making, or that MAAS may still be composing. A VM that is
-there stays, and is found by its mark; look in MAAS and LXD for what is left.`
+refuses a key that a run is making, or that MAAS may still be composing. An existing
+VM stays, and is found by its mark. Look in MAAS and LXD for leftovers.`
 
-// ledgerFile says which file a command is about.
+// ledgerFile names the ledger of a command.
 type ledgerFile struct{ folder, path string }
 
 // addSettings adds the flags.
@@ -35,7 +35,7 @@ func (f *ledgerFile) addSettings(s *setting.Settings) {
 	s.AddText(&f.path, "ledger", "LEDGER_FILE", "", "file of the ledger, such as ~/.local/state/maaslxd/ledger.db (default: the cluster of the node in the folder, or else ledger.db there)")
 }
 
-// open opens a ledger that is there.
+// open opens an existing ledger.
 func (f *ledgerFile) open(ctx context.Context) (*rows.Ledger, error) {
 	if f.path == "" && isClusterNode(f.folder) {
 		c, err := connectCluster(nodeConfig{folder: f.folder})
@@ -48,20 +48,20 @@ func (f *ledgerFile) open(ctx context.Context) (*rows.Ledger, error) {
 		f.path = filepath.Join(f.folder, "ledger.db")
 	}
 	if strings.Contains(f.path, "://") {
-		return nil, &setting.UsageError{Flag: "--ledger", Text: fmt.Sprintf("%s is an address, and no file", f.path), Hint: "Run the command on the machine of the service, with its --dir."}
+		return nil, &setting.UsageError{Flag: "--ledger", Text: fmt.Sprintf("%s is an address, not a file", f.path), Hint: "Run the command on the machine of the service, with its --dir."}
 	}
 	return openExistingFile(ctx, "--ledger", f.path)
 }
 
-// openExistingFile opens a ledger, and makes none.
+// openExistingFile opens an existing ledger file. It makes none.
 func openExistingFile(ctx context.Context, flag, path string) (*rows.Ledger, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, &setting.UsageError{Flag: flag, Text: fmt.Sprintf("there is no ledger %s", path), Hint: "Name its file, or by --dir the folder of a service that has run once."}
+		return nil, &setting.UsageError{Flag: flag, Text: fmt.Sprintf("there is no ledger %s", path), Hint: "Name its file; or, by --dir, the folder of a service that has run before."}
 	}
 	return rows.OpenFile(ctx, path)
 }
 
-// listRows is the command rows.
+// listRows runs the command rows.
 func listRows(ctx context.Context, p setting.Program) (err error) {
 	var file ledgerFile
 	var owner string
@@ -93,7 +93,7 @@ func listRows(ctx context.Context, p setting.Program) (err error) {
 	return table.Flush()
 }
 
-// runText says whether a run is at the object of a key.
+// runText describes whether a run works on the object of a key.
 func runText(e rows.Entry) string {
 	switch {
 	case e.Lease.Holder == "":
@@ -104,7 +104,7 @@ func runText(e rows.Entry) string {
 	return "lives"
 }
 
-// needText says in short what a VM takes.
+// needText describes in short the room that a VM takes.
 func needText(n engine.Need) string {
 	text := fmt.Sprintf("%d cores, %d MiB", n.Cores, n.MemoryMiB)
 	if n.HugePagesMiB > 0 {
@@ -116,7 +116,7 @@ func needText(n engine.Need) string {
 	return text
 }
 
-// forgetRows is the command forget.
+// forgetRows runs the command forget.
 func forgetRows(ctx context.Context, p setting.Program) (err error) {
 	var file ledgerFile
 	var region string
@@ -153,7 +153,7 @@ func forgetRows(ctx context.Context, p setting.Program) (err error) {
 	return errors.Join(errs...)
 }
 
-// splitLeadingNames are the arguments before the first flag.
+// splitLeadingNames splits off the arguments before the first flag.
 func splitLeadingNames(args []string) (names, rest []string) {
 	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if n < 0 {
@@ -162,7 +162,7 @@ func splitLeadingNames(args []string) (names, rest []string) {
 	return args[:n], args[n:]
 }
 
-// findEntry finds what the ledger has of a key.
+// findEntry finds the ledger's entry of a key.
 func findEntry(all []rows.Entry, key, region string) (rows.Entry, error) {
 	var found []rows.Entry
 	for _, e := range all {

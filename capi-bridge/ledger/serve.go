@@ -23,12 +23,12 @@ import (
 )
 
 const aboutServe = `Serves one ledger to the Terraform runs and managers of several machines, over
-mutual TLS 1.3. It makes a certificate authority of its own at its first start,
-unless it is given certificates. "ledger client add" makes the clients' ones.
-With --node it is one of several nodes that have the ledger together. "ledger
-cluster init" begins such a cluster, on the first node.`
+mutual TLS 1.3. It makes its own certificate authority at its first start, unless
+you give it certificates. "ledger client add" makes certificates for clients. With
+--node it is one of several nodes that share the ledger. "ledger cluster init"
+begins such a cluster, on the first node.`
 
-// serveOptions is what serve is told.
+// serveOptions holds the settings of serve.
 type serveOptions struct {
 	folder, file, listen, diagnostics string
 	names                             []string
@@ -38,26 +38,26 @@ type serveOptions struct {
 	verbose bool
 }
 
-// settings are the flags of serve.
+// settings returns the flags of serve.
 func (s *serveOptions) settings(p setting.Program) *setting.Settings {
 	all := setting.New(p, aboutServe)
 	addFolder(all, &s.folder)
 	all.AddText(&s.file, "file", "LEDGER_FILE", "", "file of the ledger (default ledger.db in the folder)")
-	all.AddText(&s.node.address, "node", "LEDGER_NODE", "", "HOST:PORT by which the other nodes of a cluster reach this one; the ledger is theirs together, and --file is of no use")
-	all.AddTexts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times, and this node is passed over")
-	all.AddText(&s.node.keys, "keys", "LEDGER_KEYS", "", "folder with cluster-key.pem and ca-key.pem, which are copied to --dir where they are missing there")
+	all.AddText(&s.node.address, "node", "LEDGER_NODE", "", "HOST:PORT by which the other nodes of a cluster reach this one; the nodes share the ledger, and --file is refused")
+	all.AddTexts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times; the node ignores its own address")
+	all.AddText(&s.node.keys, "keys", "LEDGER_KEYS", "", "folder with cluster-key.pem and ca-key.pem; the node copies them to --dir if they are missing there")
 	all.AddText(&s.listen, "listen", "LEDGER_LISTEN", ":7443", "address at which clients reach the service")
 	all.AddTexts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
-	all.AddText(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
+	all.AddText(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, instead of one that the service makes; read again when it changes")
 	all.AddText(&s.serverKey, "server-key", "LEDGER_SERVER_KEY", "", "file with the key of --server-cert in PEM")
-	all.AddText(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with authorities whose clients may be registered (ledger client add --certificate), besides its own; with --server-cert none of its own is made")
+	all.AddText(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with authorities whose clients you may register (ledger client add --certificate), besides the service's own; with --server-cert the service makes none")
 	all.AddText(&s.diagnostics, "health-addr", "LEDGER_HEALTH_ADDR", ":9441", `address of /healthz, /readyz and /metrics, over plain HTTP; "": none`)
-	all.AddDuration(&s.grace, "grace", "LEDGER_GRACE", 20*time.Second, "how long calls that are under way may take at the end")
+	all.AddDuration(&s.grace, "grace", "LEDGER_GRACE", 20*time.Second, "how long running calls may take when the service stops")
 	all.AddSwitch(&s.verbose, "verbose", "LEDGER_VERBOSE", "log reads, too")
 	return all
 }
 
-// RunServe is the command serve: it serves until ctx ends.
+// RunServe runs the command serve until ctx ends.
 func RunServe(ctx context.Context, p setting.Program) error {
 	s := &serveOptions{}
 	if err := s.settings(p).Read(); err != nil {
@@ -76,20 +76,21 @@ func RunServe(ctx context.Context, p setting.Program) error {
 	return running.run(ctx)
 }
 
-// gcPercent lets the heap grow to five times what is in use, which is a few MiB, before it is
-// collected. With Go's default of twice that, collections take a twentieth of the processor.
+// gcPercent lets the heap grow to five times the memory in use, a few MiB,
+// before a collection. With Go's default, twice, collections take a twentieth
+// of the processor.
 const gcPercent = 400
 
-// completeAndCheck completes the settings, and refuses what cannot be meant.
+// completeAndCheck completes the settings, and refuses invalid ones.
 func (s *serveOptions) completeAndCheck() error {
 	s.node.folder = s.folder
 	switch {
 	case s.node.address == "" && len(s.node.peers) > 0:
 		return &setting.UsageError{Flag: "--node", Text: "it is missing", Hint: "--peer names the other nodes of a cluster, and --node this one."}
 	case s.node.address == "" && isClusterNode(s.folder):
-		return &setting.UsageError{Flag: "--node", Text: fmt.Sprintf("it is missing, and %s has the data of a node", s.folder), Hint: "Give the node's address, or name another folder by --dir."}
+		return &setting.UsageError{Flag: "--node", Text: fmt.Sprintf("it is missing, but %s has the data of a node", s.folder), Hint: "Give the node's address, or name another folder by --dir."}
 	case s.node.address != "" && s.file != "":
-		return &setting.UsageError{Flag: "--file", Text: "the nodes of a cluster have the ledger, and no file", Hint: "Leave out --file. Move what is in it by capi-bridge ledger import."}
+		return &setting.UsageError{Flag: "--file", Text: "a cluster keeps its ledger on the nodes, not in a file", Hint: "Leave out --file. Move its rows with capi-bridge ledger import."}
 	case s.node.address != "":
 		if err := errors.Join(s.node.copySharedKeys(), s.node.checkConfig()); err != nil {
 			return err
@@ -101,24 +102,24 @@ func (s *serveOptions) completeAndCheck() error {
 	return s.certificates.checkCertificateFlags()
 }
 
-// runningService is a service that has all that it needs.
+// runningService is a service with all its resources.
 type runningService struct {
 	serveOptions
 	log             *slog.Logger
 	lock            *os.File
-	rows            *rows.Ledger // of a cluster: nil until the node is a member
+	rows            *rows.Ledger // in a cluster: nil until the node is a member
 	cluster         node         // nil: the ledger is in a file
 	gate            gate
 	leads           atomic.Bool
 	watching        sync.WaitGroup
-	stopWatching    context.CancelFunc // nil: nothing is watched
+	stopWatching    context.CancelFunc // nil: the node is not watched
 	clients, health net.Listener       // health may be nil
 	server, probes  *http.Server
 	ending          atomic.Bool
 	version         string
 }
 
-// openService takes the file and the ports. What cannot be had is an error with a way out.
+// openService opens the file and the ports. Each error names a way out.
 func (s *serveOptions) openService(ctx context.Context, p setting.Program) (r *runningService, err error) {
 	level := slog.LevelInfo
 	if s.verbose {
@@ -153,7 +154,8 @@ func (s *serveOptions) openService(ctx context.Context, p setting.Program) (r *r
 	return r, err
 }
 
-// certificateNames are the names and addresses in the service's certificate.
+// certificateNames returns the names and addresses for the service's
+// certificate.
 func (s *serveOptions) certificateNames() []string {
 	names := append([]string{"localhost", "127.0.0.1", "::1"}, s.names...)
 	if host, _, err := net.SplitHostPort(s.listen); err == nil && host != "" {
@@ -167,7 +169,7 @@ func (s *serveOptions) certificateNames() []string {
 	return names
 }
 
-// listenAt takes a port.
+// listenAt opens a port.
 func listenAt(ctx context.Context, flag, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -186,7 +188,7 @@ func causeWithoutAddress(err error) error {
 	return err
 }
 
-// run serves until ctx ends, and then ends the calls that are under way.
+// run serves until ctx ends, and then waits for the running calls.
 func (r *runningService) run(ctx context.Context) error {
 	counted := newMetrics(&r.leads)
 	failed := make(chan error, 2)
@@ -223,7 +225,7 @@ func (r *runningService) run(ctx context.Context) error {
 	}
 }
 
-// end lets the calls end that are under way, and takes no others.
+// end waits for the running calls, and accepts no others.
 func (r *runningService) end(ctx context.Context) error {
 	r.log.Info("ending", "grace", r.grace.String())
 	r.ending.Store(true)
@@ -237,7 +239,7 @@ func (r *runningService) end(ctx context.Context) error {
 	if r.server != nil {
 		err = r.server.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			r.log.Info("some calls were under way for too long")
+			r.log.Info("some calls took too long to end")
 			err = r.server.Close()
 		}
 		r.clients = nil // the server has closed it
@@ -249,7 +251,7 @@ func (r *runningService) end(ctx context.Context) error {
 	return errors.Join(err, r.releaseResources())
 }
 
-// releaseResources closes what was taken.
+// releaseResources closes all resources of the service.
 func (r *runningService) releaseResources() error {
 	var errs []error
 	for _, l := range []net.Listener{r.clients, r.health} {
@@ -269,7 +271,8 @@ func (r *runningService) releaseResources() error {
 	return errors.Join(errs...)
 }
 
-// lockFile keeps a second service from the file. The lock ends with the process.
+// lockFile locks the ledger's file against a second service. The lock ends with
+// the process.
 func lockFile(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, folderError(path, err)
@@ -284,7 +287,7 @@ func lockFile(path string) (*os.File, error) {
 		return nil, errors.Join(folderError(path, err), file.Close())
 	case taken:
 		return nil, errors.Join(&engine.Refusal{
-			Message: fmt.Sprintf("another service has the ledger %s", path),
+			Message: fmt.Sprintf("another service uses the ledger %s", path),
 			Hint:    "Stop that one first, or name another folder by --dir.", Err: engine.ErrConflict,
 		}, file.Close())
 	}
@@ -294,11 +297,11 @@ func lockFile(path string) (*os.File, error) {
 func folderError(path string, err error) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the folder of the ledger %s cannot be used: %v", path, err),
-		Hint:    "Name a folder on a local disk, in which this user may make files, by --dir.", Err: engine.ErrForbidden,
+		Hint:    "Name by --dir a folder on a local disk in which this user may create files.", Err: engine.ErrForbidden,
 	}
 }
 
-// certificate is that of the service, for a new connection.
+// certificate returns the service's certificate for a new connection.
 func (r *runningService) certificate() (*tls.Certificate, error) {
 	return r.certificates.currentCertificate(time.Now())
 }

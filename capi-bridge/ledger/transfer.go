@@ -10,15 +10,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-const aboutImport = `Moves the rows of a file into the ledger of a service, while nothing uses that file.
-It refuses while a run lives or MAAS may be composing, and where both have other rows of
-a key. Repeat one that was cut off, before you use either ledger. Run it on the service's machine, as its user.`
+const aboutImport = `Moves the rows of a file into the ledger of a service. Nothing may use the file
+meanwhile. It refuses while a run lives or MAAS may be composing, and if both ledgers
+have different rows of a key. Repeat an interrupted import before you use either ledger.
+Run it on the service's machine, as its user.`
 
-const aboutExport = `Moves rows out of the ledger of a service, into a file, which is made if there is none.
-Stop first what uses them. It refuses while a run lives or MAAS may be composing, and
-where both have other rows of a key. Repeat one that was cut off, before you use either ledger.`
+const aboutExport = `Moves rows from the ledger of a service into a file, and makes the file if it is missing.
+First stop the runs that use the rows. It refuses while a run lives or MAAS may be
+composing, and if both ledgers have different rows of a key. Repeat an interrupted export
+before you use either ledger.`
 
-// importRows is the command import.
+// importRows runs the command import.
 func importRows(ctx context.Context, p setting.Program) error {
 	return transferRows(ctx, p, aboutImport, func(ctx context.Context, file string, service *rows.Ledger, prefix string) (done rows.TransferResult, err error) {
 		from, err := openExistingFile(ctx, "", file)
@@ -30,7 +32,7 @@ func importRows(ctx context.Context, p setting.Program) error {
 	})
 }
 
-// exportRows is the command export.
+// exportRows runs the command export.
 func exportRows(ctx context.Context, p setting.Program) error {
 	return transferRows(ctx, p, aboutExport, func(ctx context.Context, file string, service *rows.Ledger, prefix string) (done rows.TransferResult, err error) {
 		to, err := rows.OpenFile(ctx, file)
@@ -42,7 +44,8 @@ func exportRows(ctx context.Context, p setting.Program) error {
 	})
 }
 
-// transferRows reads the settings, opens the service's ledger and moves.
+// transferRows reads the settings, opens the service's ledger and moves the
+// rows.
 func transferRows(ctx context.Context, p setting.Program, about string, move func(context.Context, string, *rows.Ledger, string) (rows.TransferResult, error)) (err error) {
 	var service ledgerFile
 	var owner string

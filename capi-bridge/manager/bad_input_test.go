@@ -9,9 +9,9 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// TestKubeBadInput: what cannot be is a condition with a sentence that names the field
-// and leads on, and an event; nothing is made of it, and it can be deleted. What the
-// API server refuses by itself, or by the webhooks, is not asked here.
+// TestKubeBadInput: bad input becomes an event, and a condition whose message
+// names the field and a way out. Nothing is made, and the object can be
+// deleted. The test leaves out what the API server or the webhooks refuse.
 func TestKubeBadInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "bad", fastModel())

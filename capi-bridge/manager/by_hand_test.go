@@ -26,7 +26,7 @@ func TestKubeBrokenNodeIsNotReleased(t *testing.T) {
 		for name, id := range ids {
 			w.editMachine(id, sim.MachineEdit{StatusName: &status})
 			m := w.touchUntilReason(name, infrav1.MachineDeployedCondition, infrav1.MachineStateUndefinedReason, status)
-			w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.MachineStateUndefinedReason, status, "put it right in MAAS")
+			w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.MachineStateUndefinedReason, status, "repair it in MAAS")
 			w.awaitEvent(name, infrav1.MachineStateUndefinedReason, status)
 			if !ptr.Deref(m.Status.Initialization.Provisioned, false) {
 				t.Errorf("%s: provisioned turned false again", name)

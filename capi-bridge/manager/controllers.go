@@ -21,7 +21,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/webhook"
 )
 
-// addControllers adds those of all kinds, and what reaches workload clusters.
+// addControllers adds the controllers of all kinds, and the cache of
+// connections to workload clusters.
 func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bridge.Sites, management string) error {
 	workloads, err := o.newClusterCache(ctx, mgr)
 	if err != nil {
@@ -47,8 +48,8 @@ func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bri
 	)
 }
 
-// newClusterCache connects to the API servers of clusters that have one. Nothing of them
-// is cached: of a Node, each machine needs one look.
+// newClusterCache connects to the API servers of clusters that have one. It
+// caches no objects of them: each machine reads its Node only once.
 func (o Options) newClusterCache(ctx context.Context, mgr ctrl.Manager) (clustercache.ClusterCache, error) {
 	live := []client.Object{&corev1.Node{}, &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Pod{}}
 	return clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
@@ -61,8 +62,8 @@ func (o Options) newClusterCache(ctx context.Context, mgr ctrl.Manager) (cluster
 	}, controller.Options{MaxConcurrentReconciles: o.ClusterCacheConcurrency})
 }
 
-// addWebhooks adds the webhooks, unless they are not wanted, and a readiness check
-// that waits for their server.
+// addWebhooks adds the webhooks, unless a flag turns them off, and a readiness
+// check that waits for their server.
 func (o Options) addWebhooks(ctx context.Context, mgr ctrl.Manager, sites bridge.Sites) error {
 	if o.WebhookPort == 0 {
 		return nil
@@ -85,11 +86,12 @@ func (o Options) addWebhooks(ctx context.Context, mgr ctrl.Manager, sites bridge
 	)
 }
 
-// readOwnUser is who the manager is to the API server: its service account, as a rule.
+// readOwnUser reads the manager's user name from the API server: its service
+// account, as a rule.
 func readOwnUser(ctx context.Context, api client.Writer) (string, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := api.Create(ctx, review); err != nil {
-		return "", fmt.Errorf("cannot tell who the manager is to the API server: %w", err)
+		return "", fmt.Errorf("cannot find out the manager's user at the API server: %w", err)
 	}
 	return review.Status.UserInfo.Username, nil
 }

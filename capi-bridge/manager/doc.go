@@ -1,4 +1,4 @@
-// Package manager is the manager of capi-bridge: it puts the controllers, the
-// identities and the engine together and runs them, with the flags that managers
+// Package manager is the manager of capi-bridge. It assembles the controllers,
+// the identities and the engine and runs them, with the flags that all managers
 // of Cluster API have.
 package manager

@@ -18,15 +18,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// election is this manager's part in the election of a leader.
+// election is this manager's part in the leader election.
 type election struct {
-	name  string // of this manager, another one for each process
+	name  string // the manager's name, unique for each process
 	lease client.ObjectKey
 }
 
-// joinElection has a manager with a ledger in memory, or at a service, stand for leader by a
-// name that it knows, so that it can ask whether it still leads. nil: nobody is elected, or
-// the ledger is a file on a volume, which one pod has.
+// joinElection joins the leader election under a name that the manager knows. A
+// manager with a ledger in memory, or at a service, needs the name to ask
+// whether it still leads. It returns nil where there is no election, or where
+// the ledger is a file on a volume: only one pod has that.
 func (o Options) joinElection(to *rest.Config, options *ctrl.Options) (*election, error) {
 	if !o.LeaderElect || o.hasLedgerFile() {
 		return nil, nil
@@ -50,8 +51,9 @@ func (o Options) joinElection(to *rest.Config, options *ctrl.Options) (*election
 	return e, nil
 }
 
-// newLeaderCheck asks the API server who the leader is. The clock does not count: a lease that is
-// over, and that nobody has taken, is still this manager's.
+// newLeaderCheck returns a check that asks the API server who the leader is.
+// The clock does not count: an expired lease that nobody has taken still
+// belongs to this manager.
 func (e *election) newLeaderCheck(api client.Reader) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var lease coordinationv1.Lease
@@ -59,7 +61,7 @@ func (e *election) newLeaderCheck(api client.Reader) func(context.Context) error
 			return fmt.Errorf("cannot ask who the leader is: %w: %w", engine.ErrUnavailable, err)
 		}
 		if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != e.name {
-			return fmt.Errorf("this manager leads no more, %q does: %w", holder, engine.ErrBusy)
+			return fmt.Errorf("this manager is no longer the leader, %q is: %w", holder, engine.ErrBusy)
 		}
 		return nil
 	}

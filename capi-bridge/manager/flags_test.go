@@ -34,7 +34,7 @@ func TestFlags(t *testing.T) {
 		"NoRole":       {reason: "But it had values.", args: []string{"--cluster-role=xyz"}, flag: "--cluster-role", says: `no role "xyz"`},
 		"Incumbent":    {reason: "What CAPMaaS's manifests start their manager with.", args: []string{"--leader-elect", "--metrics-bind-addr=127.0.0.1:8080", "--feature-gates=MachinePool=true,ClusterTopology=true", "--machine-concurrency=2", "--sync-period=120m", "--health-addr=:9440"}},
 		"Unknown":      {reason: "A slip of the pen.", args: []string{"--namspace=x"}, flag: "--namspace", says: "no such flag"},
-		"NoNumber":     {reason: "Numbers are numbers.", args: []string{"--machine-concurrency=many"}, flag: "--machine-concurrency", says: `"many" is no whole number`},
+		"NoNumber":     {reason: "Numbers are numbers.", args: []string{"--machine-concurrency=many"}, flag: "--machine-concurrency", says: `"many" is not a whole number`},
 		"NoDuration":   {reason: "Times have units.", args: []string{"--sync-period=10"}, flag: "--sync-period", says: "30s or 10m"},
 		"NoValue":      {reason: "A value is missing.", args: []string{"--namespace"}, flag: "--namespace", says: "value is missing"},
 		"Zero":         {reason: "Nobody would work.", args: []string{"--machine-concurrency=0"}, flag: "--machine-concurrency", says: "more than 0"},
@@ -52,7 +52,7 @@ func TestFlags(t *testing.T) {
 		"ShortLease":   {reason: "A leader must be able to renew in time.", args: []string{"--leader-elect-lease-duration=5s"}, flag: "--leader-elect-lease-duration", says: "--leader-elect-renew-deadline"},
 		"LongRetry":    {reason: "And to try more than once.", args: []string{"--leader-elect-retry-period=9s"}, flag: "--leader-elect-renew-deadline", says: "--leader-elect-retry-period"},
 		"MoreThanOnce": {reason: "All that is wrong is said.", args: []string{"--sync-period=0s", "--maas-connections=0"}, flag: "--maas-connections", says: "more than 0"},
-		"Argument":     {reason: "There are no arguments.", args: []string{"start"}, says: `"start" is no flag`},
+		"Argument":     {reason: "There are no arguments.", args: []string{"start"}, says: `"start" is not a flag`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -66,9 +66,9 @@ func (w *world) awaitIdentityFailure(c *infrav1.MaasCluster, reason string, part
 	w.awaitEvent(c.Name, reason, parts[0])
 }
 
-// TestKubeCredentialsMended: credentials that are missing, then wrong, then right,
-// and later revoked and made anew. What waits for them goes on by itself, and what
-// runs is as Ready as ever.
+// TestKubeCredentialsMended: credentials are missing, then wrong, then right,
+// and later revoked and renewed. Objects that wait for them continue by
+// themselves. Running machines stay Ready.
 func TestKubeCredentialsMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "credentials", fastModel())

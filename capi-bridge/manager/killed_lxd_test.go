@@ -11,11 +11,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestKubeManagerKilledOnLXD kills the manager's process at each call of an LXD of a
-// VM's life where MAAS has no VM hosts, and at those that make and remove the machine
-// in MAAS: once where the call has no effect yet, and once where it has. A look is
-// tried once by its route. What MAAS is asked for in between is the same as with VM
-// hosts, and tried there.
+// TestKubeManagerKilledOnLXD kills the manager's process at each call of an LXD
+// in the life of a VM, where MAAS has no VM hosts. It also does so at the calls
+// that make and remove the machine in MAAS. It kills once before the call's
+// effect, and once after it. It tries each route of a read once. The other
+// calls of MAAS are the same as with VM hosts, and tried there.
 func TestKubeManagerKilledOnLXD(t *testing.T) {
 	t.Parallel()
 	calm := runLXDLifecycle(t, "lxd-calm")
@@ -48,8 +48,8 @@ func TestKubeManagerKilledOnLXD(t *testing.T) {
 	}
 }
 
-// What makes the machine of a VM in MAAS, and what makes and deletes the VM
-// itself in an LXD.
+// The calls that make the machine of a VM in MAAS, and those that make and
+// delete the VM itself in an LXD.
 const (
 	enlistRoute         = "POST machines/"
 	createInstanceRoute = "POST 1.0/instances"
@@ -115,9 +115,10 @@ func (w *processes) wantEnlistedOnce(fatal ...sim.Fault) {
 	}
 }
 
-// TestKubeManagerKilledOnTheSameLXD kills a leader when it has made the instance, and the
-// next one, which begins anew on the same host, at each write to that LXD until it has
-// made its own: the first instance goes, or is gone on with.
+// TestKubeManagerKilledOnTheSameLXD kills a leader when it has made the
+// instance. The next leader begins again on the same host. It is killed at each
+// write to that LXD until it has made its own instance. The first instance is
+// deleted or continued.
 func TestKubeManagerKilledOnTheSameLXD(t *testing.T) {
 	t.Parallel()
 	first := faultAt(sim.Call{Host: "h1", Route: createInstanceRoute}, 1, sim.FaultAfterEffect)

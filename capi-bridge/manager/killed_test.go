@@ -9,17 +9,16 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// TestKubeManagerKilled kills a whole manager on a real API server at each call of
-// MAAS and each write to the API server of a machine's and a cluster's life, once,
-// and wants what the life without that comes to: one machine, one name, and nothing
-// left of them in the end.
+// TestKubeManagerKilled kills a whole manager on a real API server. It kills
+// once at each call of MAAS and each write to the API server in the life of a
+// machine and of a cluster. The result must be the same as without a kill: one
+// machine, one name, and nothing left of them in the end.
 //
-// A first life, which nobody cuts short, shows what there is to die of; it is lived
-// whatever -run selects, and must have done what a machine of its kind cannot come to
-// be and go without. Looks are
-// tried once by their route, writes to MAAS each time before and after their effect,
-// writes to the API server each time before: who dies after one leaves what one
-// leaves who dies of the next thing.
+// The first life has no kill and shows the operations. It runs whatever -run
+// selects, and must contain those that every such machine needs. Each route of
+// a read is tried once. Writes to MAAS are tried each time before and after
+// their effect. Writes to the API server are tried before only: a death after
+// one leaves the same state as a death before the next operation.
 func TestKubeManagerKilled(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]struct {
@@ -70,14 +69,14 @@ func TestKubeManagerKilled(t *testing.T) {
 	}
 }
 
-// What makes a VM and takes a machine, as a fate names it.
+// The calls that make a VM and take a machine, as a fate names them.
 const (
 	composeDeed  = "POST vm-hosts/*/ compose"
 	allocateDeed = "POST machines/ allocate"
 )
 
-// isFatal tells what one dies of. What a cluster needs is tried with the machines of
-// its control plane.
+// isFatal reports whether to kill at an operation. The operations of a cluster
+// are tried with its control-plane machines.
 func isFatal(d crash.Operation, controlPlane bool) bool {
 	switch {
 	case strings.HasPrefix(d.Label, "GET "):

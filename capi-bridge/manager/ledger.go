@@ -18,47 +18,48 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// MemoryLedger is the Ledger that the leader keeps in memory, and in the annotations of
-// the MaasMachines.
+// MemoryLedger is the value of Ledger for rows in the leader's memory and in
+// the annotations of the MaasMachines.
 const MemoryLedger = "memory"
 
-// LedgerFiles are the files by which the manager and a ledger service know each other.
+// LedgerFiles are the paths of the certificates and key for a ledger service.
 type LedgerFiles struct{ CA, Certificate, Key string }
 
-// addLedgerFlags are the flags about the ledger.
+// addLedgerFlags adds the flags about the ledger.
 func (c *commandLine) addLedgerFlags(set *pflag.FlagSet) {
-	set.StringVar(&c.Ledger, "ledger", MemoryLedger, `where placements are noted. "memory": in the leader's memory, and in the annotations of the MaasMachines. https://HOST:PORT: at the service "capi-bridge ledger serve", which managers of several management clusters share; it may be several addresses of one cluster, parted by commas. Anything else: in this file, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it`)
-	set.StringVar(&c.LedgerFiles.CA, "ledger-ca", "", "file with the authorities that sign the ledger service's certificate; empty: those that the system trusts")
+	set.StringVar(&c.Ledger, "ledger", MemoryLedger, `where placements are recorded. "memory": in the leader's memory and in the annotations of the MaasMachines. https://HOST:PORT: at the service "capi-bridge ledger serve", which several management clusters can share. Give several addresses of one ledger cluster with commas between them. Anything else: in this file, on a volume that outlives the pod. The fleet's LXD key pair is first made beside the file`)
+	set.StringVar(&c.LedgerFiles.CA, "ledger-ca", "", "file with the authorities that sign the ledger service's certificate; empty: the authorities that the system trusts")
 	set.StringVar(&c.LedgerFiles.Certificate, "ledger-cert", "", "file with the manager's certificate for the ledger service")
 	set.StringVar(&c.LedgerFiles.Key, "ledger-key", "", "file with the key of --ledger-cert")
 }
 
-// checkLedger refuses a ledger that is nowhere, and files that are of no use.
+// checkLedger refuses a missing ledger, and files that the ledger does not use.
 func (c *commandLine) checkLedger() error {
 	if c.Ledger == "" {
-		return &setting.UsageError{Flag: "--ledger", Text: "no ledger is named", Hint: `Leave it out; or name the address of a ledger service, or a file on a volume.`}
+		return &setting.UsageError{Flag: "--ledger", Text: "no ledger is named", Hint: `Leave it out, or name the address of a ledger service or a file on a volume.`}
 	}
 	files := []struct{ flag, path string }{{"--ledger-ca", c.LedgerFiles.CA}, {"--ledger-cert", c.LedgerFiles.Certificate}, {"--ledger-key", c.LedgerFiles.Key}}
 	for _, f := range files {
 		switch isService := remote.IsAddress(c.Ledger); {
 		case !isService && f.path != "":
-			return &setting.UsageError{Flag: f.flag, Text: "it is for a ledger service, and --ledger names none", Hint: "Give --ledger=https://HOST:PORT, or leave it out."}
+			return &setting.UsageError{Flag: f.flag, Text: "only a ledger service needs it, and --ledger names none", Hint: "Give --ledger=https://HOST:PORT, or leave it out."}
 		case isService && f.path == "" && f.flag != "--ledger-ca":
-			return &setting.UsageError{Flag: f.flag, Text: "it is missing: a ledger service knows its clients by certificates", Hint: `Make one by "capi-bridge ledger client add".`}
+			return &setting.UsageError{Flag: f.flag, Text: "it is missing; a ledger service knows its clients by certificates", Hint: `Make one by "capi-bridge ledger client add".`}
 		}
 	}
 	return nil
 }
 
-// hasLedgerFile tells whether there is a place beside the ledger for the fleet's key pair.
+// hasLedgerFile reports whether the fleet's key pair can be kept beside the
+// ledger.
 func (o Options) hasLedgerFile() bool {
 	return o.Ledger != MemoryLedger && !remote.IsAddress(o.Ledger)
 }
 
-// closesLease is the Lease that lists the VM hosts which a leader has closed.
+// closesLease is the Lease that lists the VM hosts that a leader has closed.
 const closesLease = "capmaas-closed-hosts"
 
-// newRegions is what placements are noted in: memory, a file, or a service.
+// newRegions opens the ledger: memory, a file, or a service.
 func (o Options) newRegions(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
 	if o.Ledger != MemoryLedger {
 		regions, err := o.openLedger(ctx)
@@ -77,8 +78,9 @@ func (o Options) newRegions(ctx context.Context, mgr ctrl.Manager, election *ele
 	return attempt.New(c), nil
 }
 
-// leaderRegions is a ledger of which only the leader begins composes. A manager that stood still
-// while another one was elected takes no lease of a key, so its rows still are what they were.
+// leaderRegions is a ledger in which only the leader begins composes. A manager
+// that was suspended during an election takes no lease of a key, so its rows
+// stay valid.
 type leaderRegions struct {
 	ledger.Regions
 	checkLeader func(context.Context) error
@@ -91,14 +93,15 @@ func (l leaderRegions) Region(name string) ledger.RegionLedger {
 
 type regionLedger = ledger.RegionLedger
 
-// leaderLedger are the rows of one MAAS.
+// leaderLedger holds the rows of one MAAS.
 type leaderLedger struct {
 	regionLedger
 	checkLeader func(context.Context) error
 }
 
-// Renew implements engine.Ledger. It is the last thing before MAAS is asked: the row is
-// renewed first, so that the next leader waits, and then the manager must still lead.
+// Renew implements engine.Ledger. It is the last step before MAAS is asked.
+// First it renews the row, so that the next leader waits. Then it checks that
+// this manager still leads.
 func (r leaderLedger) Renew(ctx context.Context, row engine.Row) error {
 	if err := r.regionLedger.Renew(ctx, row); err != nil {
 		return err
@@ -106,7 +109,7 @@ func (r leaderLedger) Renew(ctx context.Context, row engine.Row) error {
 	return r.checkLeader(ctx)
 }
 
-// openLedger opens a file, or a service.
+// openLedger opens a file or a service.
 func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
 	if remote.IsAddress(o.Ledger) {
 		return o.dialLedger(ctx)
@@ -118,8 +121,8 @@ func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
 	return ledger.LocalRegions{Ledger: file}, nil
 }
 
-// dialLedger connects to a service, which must be there: a manager that cannot reserve
-// anything says so at its start.
+// dialLedger connects to a service, which must answer. A manager that cannot
+// reserve anything says so when it starts.
 func (o Options) dialLedger(ctx context.Context) (ledger.Regions, error) {
 	config := remote.Config{Address: o.Ledger, Version: o.Version, Files: remote.Files(o.LedgerFiles)}
 	for _, f := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// startLogs makes klog, and all that logs through it, do as the flags say. It
-// holds for the whole process.
+// startLogs configures klog, and everything that logs through it, from the
+// flags. It applies to the whole process.
 func startLogs(c *logsv1.LoggingConfiguration) error {
 	quieter := capVerbosity(c)
 	if err := logsv1.ValidateAndApply(c, nil); err != nil {
@@ -22,17 +22,17 @@ func startLogs(c *logsv1.LoggingConfiguration) error {
 	}
 	ctrl.SetLogger(klog.Background())
 	if quieter {
-		klog.Background().Info("the log's verbosity is less than was asked for: above it, bodies with Secrets would be logged", "verbosity", maxVerbosity)
+		klog.Background().Info("the log's verbosity was lowered: a higher one would log bodies with Secrets", "verbosity", maxVerbosity)
 	}
 	return nil
 }
 
-// maxVerbosity is the highest at which client-go logs no bodies: those of Secrets have
-// MAAS's key, bootstrap data and the private key for LXD.
+// maxVerbosity is the highest level at which client-go logs no bodies. Bodies
+// of Secrets hold MAAS's key, bootstrap data and the private key for LXD.
 const maxVerbosity = 7
 
-// capVerbosity lowers what is above that, for all files and for single ones, and
-// reports whether anything was.
+// capVerbosity lowers each verbosity above that, the general one and those of
+// single files. It reports whether it lowered any.
 func capVerbosity(c *logsv1.LoggingConfiguration) (lowered bool) {
 	if c.Verbosity > maxVerbosity {
 		c.Verbosity, lowered = maxVerbosity, true
@@ -45,6 +45,6 @@ func capVerbosity(c *logsv1.LoggingConfiguration) (lowered bool) {
 	return lowered
 }
 
-// engineLog passes the engine's log on. Its Info is level 0, its Debug, a line
-// for each look and each request, level 4.
+// engineLog passes the engine's log on to logr. Info is level 0. Debug, a line
+// for each look and each request, is level 4.
 func engineLog(log logr.Logger) *slog.Logger { return slog.New(logr.ToSlogHandler(log)) }

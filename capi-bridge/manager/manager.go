@@ -26,7 +26,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// Scheme knows the kinds that the manager reads and writes.
+// Scheme returns a scheme with the kinds that the manager reads and writes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	var errs []error
@@ -36,23 +36,23 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(errs...)
 }
 
-// Manager is a controller-runtime manager with the engines that it works with.
+// Manager is a controller-runtime manager with its MAAS connections and its
+// ledger.
 type Manager struct {
 	ctrl.Manager
 	sites   *identity.Sites
 	regions ledger.Regions
 }
 
-// Start serves until ctx ends, and then closes the ledger. It can be called once.
+// Start runs until ctx ends, and then closes the ledger. Call it once only.
 func (m *Manager) Start(ctx context.Context) error {
 	err := m.Manager.Start(ctx)
 	m.sites.Close()
 	return errors.Join(err, m.regions.Close())
 }
 
-// New makes a manager that works with the API server of to. Nothing is
-// reconciled before it is started. metrics may be registered anywhere, or
-// nowhere.
+// New makes a manager for the API server of to. It reconciles nothing before
+// Start. metrics may be registered anywhere, or nowhere.
 func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Manager, error) {
 	options, err := o.managerOptions()
 	if err != nil {
@@ -87,8 +87,8 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	return &Manager{mgr, sites, rows}, nil
 }
 
-// readManagementClusterID tells this cluster from others: the UID of its namespace
-// kube-system, which is made once.
+// readManagementClusterID reads the id that tells this cluster from others: the
+// UID of its namespace kube-system, which is created only once.
 func readManagementClusterID(ctx context.Context, api client.Reader) (string, error) {
 	var system corev1.Namespace
 	if err := api.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
@@ -97,8 +97,8 @@ func readManagementClusterID(ctx context.Context, api client.Reader) (string, er
 	return string(system.UID), nil
 }
 
-// managerOptions are the options of controller-runtime. Secrets, ConfigMaps and
-// what identities hang on are never cached: they are read one by one.
+// managerOptions returns the options of controller-runtime. Secrets, ConfigMaps
+// and the objects of identities are never cached: they are read one by one.
 func (o Options) managerOptions() (ctrl.Options, error) {
 	scheme, err := Scheme()
 	cached := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: cache.TransformStripManagedFields()}
@@ -113,9 +113,10 @@ func (o Options) managerOptions() (ctrl.Options, error) {
 		LeaderElectionReleaseOnCancel: true, // the process ends when the manager does
 		LeaseDuration:                 &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
 		HealthProbeBindAddress: o.HealthAddr, PprofBindAddress: o.ProfilerAddr, Metrics: o.Metrics,
-		// The priority queue of controller-runtime v0.24.1 keeps its locks while it hands an
-		// item to workers that have ended: one time in ten or so the manager then ends half
-		// a minute late, with an error (priorityqueue.go, handleReadyItems).
+		// The priority queue of controller-runtime v0.24.1 keeps its locks
+		// while it hands an item to workers that have ended (priorityqueue.go,
+		// handleReadyItems). About one time in ten the manager then ends half a
+		// minute late, with an error.
 		Controller: config.Controller{SkipNameValidation: ptr.To(o.NamesRepeat), UsePriorityQueue: ptr.To(false)},
 	}
 	if o.WebhookPort != 0 {

@@ -69,10 +69,10 @@ func newScopedWorld(t *testing.T, model sim.Model) *scopedWorld {
 	return w
 }
 
-// TestKubeManager takes a cluster of three VMs through its life: the whole manager, a
-// real API server, a simulated MAAS. What Cluster API's managers would do is done
-// here. The manager has the rights that one of a single namespace is shipped with,
-// and no word of the API server's refusal may be in its log.
+// TestKubeManager takes a cluster of three VMs through its life: the whole
+// manager, a real API server, a simulated MAAS. The test does the work of
+// Cluster API's managers. The manager has the rights of a release for a single
+// namespace. Its log may contain no refusal of the API server.
 func TestKubeManager(t *testing.T) {
 	t.Parallel()
 	w := newScopedWorld(t, sim.Model{

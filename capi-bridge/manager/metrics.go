@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Metrics are what the manager counts beside controller-runtime's own. They
-// hold no name of an object, and of MAAS no id.
+// Metrics are the manager's own metrics beside those of controller-runtime.
+// Their labels hold no object names and no ids of MAAS.
 type Metrics struct {
 	requests       *prometheus.CounterVec
 	durations      *prometheus.HistogramVec
@@ -24,7 +24,7 @@ type Metrics struct {
 	inventory      *inventoryAge
 }
 
-// NewMetrics makes the metrics, at zero.
+// NewMetrics returns metrics at zero.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -57,7 +57,8 @@ func (m *Metrics) Register(to prometheus.Registerer) error {
 	return errors.Join(errs...)
 }
 
-// CountRequests counts a request to the MAAS at an address.
+// CountRequests returns a function that counts requests to the MAAS at an
+// address.
 func (m *Metrics) CountRequests(address string) func(api.Call) {
 	return func(c api.Call) {
 		result := "none"
@@ -69,12 +70,13 @@ func (m *Metrics) CountRequests(address string) func(api.Call) {
 	}
 }
 
-// NoteHostsListed notes when the LXD hosts of the MAAS at an address were listed.
+// NoteHostsListed returns a function that records when the LXD hosts of a MAAS
+// were listed.
 func (m *Metrics) NoteHostsListed(address string) func() {
 	return func() { m.inventory.noteListed(address) }
 }
 
-// CountPlacements counts what a ledger answers to those who look for a host.
+// CountPlacements counts the ledger's answers to requests for a host.
 func (m *Metrics) CountPlacements(ledger engine.Ledger) engine.Ledger {
 	return countingLedger{ledger, m.placements}
 }
@@ -113,8 +115,8 @@ func placementResult(fresh bool, err error) string {
 	return "again"
 }
 
-// inventoryAge is how long ago the LXD hosts of each MAAS were last listed. A
-// MAAS that nobody asked for an hour is left out.
+// inventoryAge is how long ago the LXD hosts of each MAAS were last listed. It
+// leaves out a MAAS that nobody asked for an hour.
 type inventoryAge struct {
 	now  func() time.Time
 	desc *prometheus.Desc

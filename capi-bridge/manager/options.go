@@ -9,8 +9,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Options are what a manager is made of. The comments of the flags say what
-// they mean; New takes them as they are.
+// Options are the settings of a manager. The help of the flags describes them;
+// New uses them as they are.
 type Options struct {
 	Version          string // of the program
 	ManagerNamespace string // where the manager's own Secrets and ConfigMaps are
@@ -51,13 +51,13 @@ type Options struct {
 	MAASPollInterval  time.Duration
 	MAASConnections   int
 	CredentialsPeriod time.Duration
-	// Getenv reads the environment, for credentials that are given there; nil:
-	// there is none.
+	// Getenv reads the environment, which may hold credentials. nil: there is
+	// no environment.
 	Getenv func(string) string
 	// Now is the clock of the ledger in memory; nil means time.Now.
 	Now func() time.Time
-	// NamesRepeat: other managers of the process have controllers of the same
-	// names, and metrics with them.
+	// NamesRepeat: other managers of the process have controllers and metrics
+	// with the same names.
 	NamesRepeat bool
 }
 

@@ -82,10 +82,10 @@ func useLedgerService(o *manager.Options) {
 	o.LedgerFiles = manager.LedgerFiles{CA: filepath.Join(keys, "ca.pem"), Certificate: filepath.Join(keys, "manager.crt"), Key: filepath.Join(keys, "manager.key")}
 }
 
-// TestKubeOwnersKilled lets two Terraform CLIs of two owners and a manager make and delete
-// VMs on two hosts by one ledger service, and kills each of the four at random moments. In
-// the end each has what it wants, once. No host ever held more than it has, and nobody lost
-// a VM that was to stay.
+// TestKubeOwnersKilled runs two Terraform CLIs of two owners and a manager.
+// They make and delete VMs on two hosts by one ledger service. The test kills
+// each of the four at random moments. In the end each has what it wants, once.
+// No host ever held more than it has, and nobody lost a VM that was to stay.
 func TestKubeOwnersKilled(t *testing.T) {
 	t.Parallel()
 	for n := range *ownersRuns {

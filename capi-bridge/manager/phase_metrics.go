@@ -16,16 +16,16 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// Phases that are none of MAAS's states.
+// Phases beside MAAS's states.
 const (
 	phasePending  = "Pending" // MAAS has no machine yet
 	phaseDeleting = "Deleting"
 )
 
-// phaseStay is the phase that a machine is in.
+// phaseStay is a machine's current phase and since when it is in it.
 type phaseStay struct {
 	mode, phase string
-	since       time.Time // zero: it was in it when the manager began
+	since       time.Time // zero: since before the manager started
 }
 
 // phaseTracker follows the phases of all MaasMachines.
@@ -37,8 +37,8 @@ type phaseTracker struct {
 	last map[types.UID]phaseStay
 }
 
-// watchPhases counts the MaasMachines by phase as they change, in the cache that
-// the controllers use.
+// watchPhases counts the MaasMachines by phase as they change in the
+// controllers' cache.
 func (m *Metrics) watchPhases(in cache.Cache) manager.Runnable {
 	p := &phaseTracker{Metrics: m, now: time.Now, last: map[types.UID]phaseStay{}}
 	return manager.RunnableFunc(func(ctx context.Context) error {
@@ -109,7 +109,7 @@ func (p *phaseTracker) enterPhase(m *infrav1.MaasMachine, since time.Time) {
 	p.phases.WithLabelValues(is.mode, is.phase).Inc()
 }
 
-// leavePhase ends a stay.
+// leavePhase records the end of a stay.
 func (p *phaseTracker) leavePhase(was phaseStay) {
 	p.phases.WithLabelValues(was.mode, was.phase).Dec()
 	if !was.since.IsZero() {
@@ -122,7 +122,8 @@ func machineMode(m *infrav1.MaasMachine) string {
 	return string(resolved.Mode)
 }
 
-// machinePhase is the state in MAAS, or what comes before and after.
+// machinePhase returns the machine's state in MAAS, or the phase before or
+// after it.
 func machinePhase(m *infrav1.MaasMachine) string {
 	state := string(ptr.Deref(m.Status.MachineState, ""))
 	switch {

@@ -19,9 +19,10 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 )
 
-// TestKubeRollOut replaces both managers, one after the other, as a Deployment does, while
-// many machines are made, and again while they are deleted: each machine has one VM, no
-// host has more than it can bear, and nothing is left.
+// TestKubeRollOut replaces both managers, one after the other, as a Deployment
+// does. It does so while many machines are made, and again while they are
+// deleted. Each machine has one VM, no host has more than it can bear, and
+// nothing is left.
 func TestKubeRollOut(t *testing.T) {
 	t.Parallel()
 	machines := 50

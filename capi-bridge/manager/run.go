@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// Run is the command manager: it serves until ctx ends.
+// Run runs the command manager until ctx ends.
 func Run(ctx context.Context, p setting.Program) error {
 	c, err := parseFlags(p)
 	if err != nil {
@@ -46,7 +46,8 @@ func Run(ctx context.Context, p setting.Program) error {
 	return m.Start(ctx)
 }
 
-// completeOptions fills in what follows from the flags and from where the process runs.
+// completeOptions sets the options that follow from the flags and the process's
+// surroundings.
 func (c *commandLine) completeOptions(p setting.Program) error {
 	tlsOptions, metricsOptions, err := flags.GetManagerOptions(c.diagnostics)
 	if err != nil {
@@ -59,11 +60,11 @@ func (c *commandLine) completeOptions(p setting.Program) error {
 	return nil
 }
 
-// podNamespace is where Kubernetes tells a pod its namespace.
+// podNamespace is the file from which a pod reads its namespace.
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// ownNamespace is that of the pod that this is, else the one that the provider is
-// installed in by default.
+// ownNamespace returns the namespace of this pod, else the provider's default
+// namespace.
 func ownNamespace() string {
 	if text, err := os.ReadFile(podNamespace); err == nil {
 		return strings.TrimSpace(string(text))
@@ -71,14 +72,14 @@ func ownNamespace() string {
 	return infrav1.DefaultNamespace
 }
 
-// restConfig is how the API server is reached: by --kubeconfig, KUBECONFIG, or as
-// a pod.
+// restConfig returns how to reach the API server: by --kubeconfig, by
+// KUBECONFIG, or as a pod.
 func (c *commandLine) restConfig(p setting.Program) (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, &setting.UsageError{
-			Flag: "--kubeconfig", Text: fmt.Sprintf("there is no API server to work with: %v", err),
-			Hint: "Run it in a pod, or name a kubeconfig file by --kubeconfig or KUBECONFIG.",
+			Flag: "--kubeconfig", Text: fmt.Sprintf("cannot find an API server: %v", err),
+			Hint: "Run the manager in a pod, or name a kubeconfig file by --kubeconfig or KUBECONFIG.",
 		}
 	}
 	config.QPS, config.Burst = c.kubeQPS, c.kubeBurst

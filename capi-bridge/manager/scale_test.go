@@ -66,10 +66,10 @@ func TestKubeEveryTagCounts(t *testing.T) {
 	w.wantCondition(m, infrav1.LXDHostSelectedCondition, metav1.ConditionFalse, infrav1.InsufficientResourcesReason, "nvme")
 }
 
-// TestKubeManyAtOnceSpread: eight machines that were made at once all landed on one
-// host, with a quarter of the cores that they needed; and while they commissioned,
-// MAAS was asked to deploy them until it no longer refused, through a connection for
-// each call.
+// TestKubeManyAtOnceSpread makes eight machines at once. Once, all landed on
+// one host with a quarter of the cores that they needed. While they
+// commissioned, MAAS was asked to deploy them until it no longer refused, with
+// a connection for each call.
 func TestKubeManyAtOnceSpread(t *testing.T) {
 	t.Parallel()
 	model := fastModel()
@@ -108,9 +108,9 @@ func TestKubeManyAtOnceSpread(t *testing.T) {
 	w.deleteCluster(c, before, names...)
 }
 
-// TestKubeHostDiesInCompose: LXD has begun to make the VM when its host dies. It
-// lands on the other one, and is one in the end, also when the host comes back: what
-// it had begun is somebody's to delete who looks at it, and that is said.
+// TestKubeHostDiesInCompose: a host dies after LXD has begun to make the VM.
+// The VM lands on the other host, and there is only one in the end, also when
+// the host comes back. A message says that somebody must delete the leftover.
 func TestKubeHostDiesInCompose(t *testing.T) {
 	t.Parallel()
 	model := fastModel()

@@ -114,8 +114,8 @@ func recordsAttempt(r *http.Request, body string) bool {
 	return r.Method == http.MethodPatch && strings.Contains(body, ownership.AttemptAnnotation) && strings.Contains(body, `\"host\"`)
 }
 
-// asksWhoLeads tells that a request is the look at the lease before MAAS is asked. Who
-// renews it has another User-Agent.
+// asksWhoLeads reports whether a request is the read of the lease before MAAS
+// is asked. The renewal has another User-Agent.
 func asksWhoLeads(r *http.Request, _ string) bool {
 	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/leases/"+infrav1.LeaderElectionID) && !strings.Contains(r.UserAgent(), "leader-election")
 }

@@ -30,8 +30,8 @@ const waitTimeout = 3 * time.Minute
 // bootstrapSecret is what no log may show.
 const bootstrapSecret = "abcdef.0123456789abcdef"
 
-// world is a namespace and a simulated MAAS. What Cluster API's managers would do
-// is done by the test.
+// world is a namespace and a simulated MAAS. The test does the work of Cluster
+// API's managers.
 type world struct {
 	*stage
 	t                *testing.T

@@ -1,5 +1,5 @@
-// Package setting is what the commands of capi-bridge have in common: their
-// settings, from flags and from the environment, and how they end.
+// Package setting holds what the commands of capi-bridge share: their settings,
+// from flags and the environment, and their exit codes.
 package setting
 
 import (
@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Program is what a command is called with.
+// Program is the name, arguments and surroundings of a command.
 type Program struct {
-	Name           string // with those of the commands above it: "capi-bridge check lxd"
+	Name           string // with the names of the commands above it: "capi-bridge check lxd"
 	Args           []string
 	Getenv         func(string) string
 	Stdout, Stderr io.Writer
@@ -28,7 +28,7 @@ type Command struct {
 	Run     func(context.Context, Program) error
 }
 
-// Commands are the choices of a program.
+// Commands are the commands that a program offers.
 type Commands []Command
 
 // Run runs the command that the first argument names.
@@ -71,9 +71,9 @@ func (c Commands) usage(program string) string {
 	return text.String()
 }
 
-// UsageError is a command line, or an environment, that cannot be meant.
+// UsageError is an invalid command line or environment.
 type UsageError struct {
-	Flag string // "--storage-size"; empty: it is about the whole
+	Flag string // "--storage-size"; empty: the error is about the whole command line
 	Text string // a sentence without its full stop
 	Hint string
 }
@@ -85,8 +85,8 @@ func (e *UsageError) Error() string {
 	return e.Flag + ": " + e.Text
 }
 
-// ErrRefused ends a command that has said already what it will not do, and
-// ErrFailed one that has said what is wrong.
+// ErrRefused ends a command that has already printed what it will not do.
+// ErrFailed ends a command that has already printed what is wrong.
 var (
 	ErrRefused = errors.New("refused")
 	ErrFailed  = errors.New("failed")
@@ -99,8 +99,9 @@ const (
 	CodeRefused = 3
 )
 
-// ExitCode says what went wrong, unless that has been said, and what the
-// process ends with: 0, 1 for a failure, 2 for a usage error, 3 for a refusal.
+// ExitCode prints the error, unless it was printed before. It returns the exit
+// code of the process: 0, 1 for a failure, 2 for a usage error, 3 for a
+// refusal.
 func ExitCode(err error, stderr io.Writer) int {
 	usage := (*UsageError)(nil)
 	switch {

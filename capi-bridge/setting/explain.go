@@ -7,14 +7,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Problem is an error for people.
+// Problem is an error in a form for users.
 type Problem struct {
 	Message string
 	Hint    string // the way out, may be empty
 }
 
-// ExplainError takes an error apart into what people can act on: one Problem for
-// each error that was joined.
+// ExplainError turns an error into messages for users: one Problem for each
+// joined error.
 func ExplainError(err error) []Problem {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []Problem
@@ -26,7 +26,7 @@ func ExplainError(err error) []Problem {
 	return []Problem{{Message: err.Error(), Hint: findHint(err)}}
 }
 
-// findHint is the way out that the error, or what it wraps, names.
+// findHint returns the hint of the error, or of an error that it wraps.
 func findHint(err error) string {
 	var (
 		failure  *engine.Error

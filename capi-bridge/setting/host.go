@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
-// Host are the settings of an LXD host to be.
+// Host holds the settings of a future LXD host.
 type Host struct {
-	Node         string // how the node is called in what is printed
+	Node         string // name of the node in messages
 	Socket       string
 	backend      string
 	sizeGB       int64
@@ -32,13 +32,13 @@ type Host struct {
 
 // AddSettings adds the settings of a host.
 func (h *Host) AddSettings(s *Settings) {
-	s.AddText(&h.Node, "node-name", "NODE_NAME", "", "name of this node in what is printed")
-	s.AddText(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: LXD_DIR's, else "+setup.SnapSocket+" or "+setup.PackageSocket+")")
+	s.AddText(&h.Node, "node-name", "NODE_NAME", "", "name of this node in messages")
+	s.AddText(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: the one in LXD_DIR, else "+setup.SnapSocket+" or "+setup.PackageSocket+")")
 	s.AddText(&h.backend, "storage-backend", "STORAGE_BACKEND", string(cloudinit.ZFS), "storage driver: zfs, btrfs, lvm or dir")
 	s.AddNumber(&h.sizeGB, "storage-size", "STORAGE_SIZE", 0, "size of a new pool in a file, in GB of 10⁹ bytes (default 50; not for dir)")
-	s.AddText(&h.source, "storage-source", "STORAGE_SOURCE", "", "disk (best /dev/disk/by-id/…), ZFS pool, volume group or folder to make the pool on, instead of a file")
+	s.AddText(&h.source, "storage-source", "STORAGE_SOURCE", "", "disk (best /dev/disk/by-id/…), ZFS pool, volume group or folder for the pool, instead of a file")
 	s.AddText(&h.Pool, "storage-pool", "STORAGE_POOL", cloudinit.DefaultPool, "name of the storage pool")
-	s.AddText(&h.Bridge, "network-bridge", "NETWORK_BRIDGE", cloudinit.DefaultBridge, "bridge of the node that VMs join; it must be there")
+	s.AddText(&h.Bridge, "network-bridge", "NETWORK_BRIDGE", cloudinit.DefaultBridge, "bridge of the node that VMs join; it must exist")
 	s.AddText(&h.nicType, "nic-type", "NIC_TYPE", string(cloudinit.Bridge), "how VMs are attached: bridge or macvlan")
 	s.AddText(&h.nicParent, "nic-parent", "NIC_PARENT", "", "NIC of the node beside which macvlan puts VMs")
 	s.AddText(&h.Project, "project", "LXD_PROJECT", cloudinit.DefaultProject, "LXD project of the VMs")
@@ -49,10 +49,10 @@ func (h *Host) AddSettings(s *Settings) {
 		"public certificate of the fleet, as PEM text or the path of a file; may be given several times")
 }
 
-// backends are the drivers of pools that can be made here.
+// backends are the drivers of pools that the command can make.
 var backends = []cloudinit.Driver{cloudinit.ZFS, cloudinit.Btrfs, cloudinit.LVM, cloudinit.Dir}
 
-// Build is the host that the settings describe. What is wrong with it are
+// Build returns the host that the settings describe. Its errors are
 // *UsageErrors, joined.
 func (h *Host) Build() (cloudinit.Host, error) {
 	host := cloudinit.Host{
@@ -65,13 +65,13 @@ func (h *Host) Build() (cloudinit.Host, error) {
 	case h.nicType == string(cloudinit.Macvlan):
 		host.Networks = map[string]cloudinit.Network{"macvlan": {Kind: cloudinit.Macvlan, Parent: h.nicParent}}
 	case h.nicType != string(cloudinit.Bridge):
-		return host, &UsageError{Flag: "--nic-type", Text: fmt.Sprintf("there is no %q", h.nicType), Hint: "Take bridge or macvlan."}
+		return host, &UsageError{Flag: "--nic-type", Text: fmt.Sprintf("there is no NIC type %q", h.nicType), Hint: "Give bridge or macvlan."}
 	case h.nicParent != "":
-		return host, &UsageError{Flag: "--nic-parent", Text: "only macvlan has it", Hint: "Leave it out, or take --nic-type macvlan."}
+		return host, &UsageError{Flag: "--nic-parent", Text: "only macvlan has it", Hint: "Leave it out, or give --nic-type macvlan."}
 	case h.backend == string(cloudinit.Ceph):
-		return host, &UsageError{Flag: "--storage-backend", Text: "a pool of ceph takes more than can be said here", Hint: "Make it with lxc storage create."}
+		return host, &UsageError{Flag: "--storage-backend", Text: "a ceph pool needs more settings than this command has", Hint: "Make it with lxc storage create."}
 	case !slices.Contains(backends, cloudinit.Driver(h.backend)):
-		return host, &UsageError{Flag: "--storage-backend", Text: fmt.Sprintf("there is no storage driver %q for VMs", h.backend), Hint: "Take zfs, btrfs, lvm or dir."}
+		return host, &UsageError{Flag: "--storage-backend", Text: fmt.Sprintf("there is no storage driver %q for VMs", h.backend), Hint: "Give zfs, btrfs, lvm or dir."}
 	}
 	for _, text := range h.certificates {
 		host.TrustedCertificates = append(host.TrustedCertificates, splitCertificates(text)...)
@@ -82,8 +82,8 @@ func (h *Host) Build() (cloudinit.Host, error) {
 	return host, nil
 }
 
-// splitCertificates are the certificates of a text, each by itself: a file may hold that
-// which follows, too. What holds anything else is left whole, to be refused.
+// splitCertificates returns the certificates of a text, one by one: a file may
+// hold a chain. A text with anything else stays whole, and is refused later.
 func splitCertificates(text string) []string {
 	var all []string
 	for rest := []byte(text); ; {
@@ -101,7 +101,7 @@ func splitCertificates(text string) []string {
 	}
 }
 
-// asFlagErrors names the flags in the place of the fields.
+// asFlagErrors replaces the fields in the errors by flags.
 func asFlagErrors(err error) error {
 	fields := cloudinit.FieldErrors(err)
 	if len(fields) == 0 {
@@ -116,7 +116,7 @@ func asFlagErrors(err error) error {
 
 var poolFlags = map[string]string{"driver": "storage-backend", "size_gb": "storage-size", "source": "storage-source"}
 
-// flagForField is the flag that a field of a cloudinit.Host comes from.
+// flagForField returns the flag of a field of a cloudinit.Host.
 func flagForField(field fieldpath.Path) string {
 	last := field.LastName()
 	switch root := field.RootName(); root {

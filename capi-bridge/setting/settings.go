@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Settings are those of one command: each a flag and, if it has a name there, a
-// variable of the environment. A flag wins. An empty variable is none.
+// Settings are the settings of one command. Each has a flag and perhaps a
+// variable of the environment. The flag wins. An empty variable counts as
+// unset.
 type Settings struct {
 	program Program
 	about   string
@@ -23,22 +24,24 @@ type Settings struct {
 type entry struct {
 	name, env string
 	usage     string
-	fallback  string // for people
+	fallback  string // for the help text
 	isSwitch  bool   // takes no value
 	set       func(text string) error
-	reset     func() // before the first flag takes the place of the environment
+	reset     func() // called before the first flag replaces the variable's value
 }
 
-// New makes the settings of a command. about says in lines what it does.
+// New makes the settings of a command. about describes the command in a few
+// lines.
 func New(p Program, about string) *Settings { return &Settings{program: p, about: about} }
 
-// AddText is a setting that is taken as it is.
+// AddText adds a setting whose text is taken as it is.
 func (s *Settings) AddText(to *string, name, env, fallback, usage string) {
 	*to = fallback
 	s.addEntry(&entry{name: name, env: env, usage: usage, fallback: fallback, set: func(text string) error { *to = text; return nil }})
 }
 
-// AddTexts is a text that can be given several times. In the variable, commas part them.
+// AddTexts adds a text that can be given several times. In the variable, commas
+// separate the values.
 func (s *Settings) AddTexts(to *[]string, name, env, usage string) {
 	inFlags := false
 	s.addEntry(&entry{name: name, env: env, usage: usage, reset: func() { *to, inFlags = nil, true }, set: func(text string) error {
@@ -51,12 +54,12 @@ func (s *Settings) AddTexts(to *[]string, name, env, usage string) {
 	}})
 }
 
-// AddNumber is a whole one.
+// AddNumber adds a whole number.
 func (s *Settings) AddNumber(to *int64, name, env string, fallback int64, usage string) {
 	*to = fallback
 	e := &entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
 		if *to, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return fmt.Errorf("%q is no whole number", text)
+			return fmt.Errorf("%q is not a whole number", text)
 		}
 		return nil
 	}}
@@ -66,12 +69,12 @@ func (s *Settings) AddNumber(to *int64, name, env string, fallback int64, usage 
 	s.addEntry(e)
 }
 
-// AddDuration is a duration like "30s".
+// AddDuration adds a duration like "30s".
 func (s *Settings) AddDuration(to *time.Duration, name, env string, fallback time.Duration, usage string) {
 	*to = fallback
 	e := &entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
 		if *to, err = time.ParseDuration(text); err != nil || *to < 0 {
-			return fmt.Errorf("%q is no time such as 30s or 10m", text)
+			return fmt.Errorf("%q is not a time such as 30s or 10m", text)
 		}
 		return nil
 	}}
@@ -81,21 +84,22 @@ func (s *Settings) AddDuration(to *time.Duration, name, env string, fallback tim
 	s.addEntry(e)
 }
 
-// AddTimeout is the setting of how long a command may take.
+// AddTimeout adds the setting for how long a command may take.
 func (s *Settings) AddTimeout(to *time.Duration, fallback time.Duration) {
-	s.AddDuration(to, "timeout", "TIMEOUT", fallback, "how long it may take")
+	s.AddDuration(to, "timeout", "TIMEOUT", fallback, "how long the command may take")
 	e := s.all[len(s.all)-1]
 	span := e.set
 	e.set = func(text string) error {
 		err := span(text)
 		if err == nil && *to == 0 {
-			err = errors.New("nothing can be done in no time")
+			err = errors.New("it must be more than 0")
 		}
 		return err
 	}
 }
 
-// AddSwitch is on or off: the flag alone, or a variable that is true or false.
+// AddSwitch adds a setting that is on or off: the flag alone, or a variable
+// that is true or false.
 func (s *Settings) AddSwitch(to *bool, name, env, usage string) {
 	s.addEntry(&entry{name: name, env: env, usage: usage, isSwitch: true, set: func(text string) (err error) {
 		if *to, err = strconv.ParseBool(text); err != nil {
@@ -105,7 +109,7 @@ func (s *Settings) AddSwitch(to *bool, name, env, usage string) {
 	}})
 }
 
-// AddPEM is AddPEM text, or the path of a file with AddPEM text in it.
+// AddPEM adds a setting that is PEM text, or the path of a file with PEM text.
 func (s *Settings) AddPEM(to *string, name, env, usage string) {
 	s.addEntry(&entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
 		*to, err = readPEM(text)
@@ -113,7 +117,7 @@ func (s *Settings) AddPEM(to *string, name, env, usage string) {
 	}})
 }
 
-// AddPEMs is a AddPEM that can be given several times.
+// AddPEMs adds an AddPEM setting that can be given several times.
 func (s *Settings) AddPEMs(to *[]string, name, env, usage string) {
 	s.addEntry(&entry{name: name, env: env, usage: usage, reset: func() { *to = nil }, set: func(text string) error {
 		pem, err := readPEM(text)
@@ -122,7 +126,8 @@ func (s *Settings) AddPEMs(to *[]string, name, env, usage string) {
 	}})
 }
 
-// readPEM never repeats what it was given: it may be a key that was cut short.
+// readPEM returns the PEM text. Its error never repeats the value, which may be
+// part of a key.
 func readPEM(text string) (string, error) {
 	if strings.Contains(text, "-----BEGIN") {
 		return text, nil
@@ -136,7 +141,7 @@ func readPEM(text string) (string, error) {
 
 func (s *Settings) addEntry(e *entry) { s.all = append(s.all, e) }
 
-// ListVariables lists the variables that are read.
+// ListVariables lists the names of the variables that Read uses.
 func (s *Settings) ListVariables() []string {
 	var names []string
 	for _, e := range s.all {
@@ -147,15 +152,15 @@ func (s *Settings) ListVariables() []string {
 	return names
 }
 
-// ReadArgs is Read for a command that has taken some of its arguments itself: these are
-// left.
+// ReadArgs is Read for a command that has used some of its arguments itself.
+// args are the others.
 func (s *Settings) ReadArgs(args []string) error {
 	s.program.Args = args
 	return s.Read()
 }
 
-// Read takes the environment, and then the arguments. Help is printed on
-// demand, which is flag.ErrHelp; what cannot be read is a *UsageError.
+// Read reads the environment and then the arguments. It prints help on demand
+// and then returns flag.ErrHelp. An invalid value is a *UsageError.
 func (s *Settings) Read() error {
 	for _, e := range s.all {
 		value := ""
@@ -205,7 +210,7 @@ func (s *Settings) readFlags() error {
 	case err != nil:
 		return &UsageError{Text: err.Error(), Hint: s.program.Name + " -h lists the flags"}
 	case flags.NArg() > 0:
-		return &UsageError{Text: fmt.Sprintf("%q is no flag, and %s takes nothing else", flags.Arg(0), s.program.Name), Hint: s.program.Name + " -h lists the flags"}
+		return &UsageError{Text: fmt.Sprintf("%q is not a flag, and %s takes only flags", flags.Arg(0), s.program.Name), Hint: s.program.Name + " -h lists the flags"}
 	}
 	return nil
 }

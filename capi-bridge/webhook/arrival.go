@@ -13,18 +13,19 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// Annotations that the controllers write, and by which they know what has a machine.
+// Annotations by which the controllers know which object has a machine.
 const (
 	keyAnnotation      = infrav1.AnnotationPrefix + "key"
 	systemIDAnnotation = infrav1.AnnotationPrefix + "system-id"
 	adoptionAnnotation = infrav1.AnnotationPrefix + "inherited"
 )
 
-// checkArrival refuses a MaasMachine that comes paused and names a machine which was not
-// made for it, unless the identity of its cluster allows take-over. Who may pause a
-// Cluster could otherwise have any machine that bears no mark. One that says by its key
-// for whom its machine was made gets it by the machine's own mark only. A MaasCluster
-// that names its DNS record gets it once the controller sees its own machines there.
+// checkArrival refuses a MaasMachine that arrives paused and names a machine
+// that was not made for it, unless its identity allows take-over. Otherwise a
+// user who may pause a Cluster could take any machine without a mark. An object
+// whose key names it gets its machine only by the machine's own mark. A
+// MaasCluster that names its DNS record gets it once the controller sees its
+// own machines there.
 func (g Guard) checkArrival(ctx context.Context, obj client.Object) (field.ErrorList, error) {
 	m, ok := obj.(*infrav1.MaasMachine)
 	if !ok || !namesMachine(m) || isMadeFor(m) {
@@ -35,12 +36,12 @@ func (g Guard) checkArrival(ctx context.Context, obj client.Object) (field.Error
 		return nil, err
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "systemID"),
-		"nothing says that the machine was made for this object, which would have it; leave systemID and providerID out, "+
-			"or let the administrator allow it, by allowTakeOver of the MaasClusterIdentity or the manager's --allow-take-over")}, nil
+		"nothing proves that the machine was made for this object. Leave out systemID and providerID, "+
+			"or ask the administrator to allow it, by allowTakeOver of the MaasClusterIdentity or the manager's --allow-take-over")}, nil
 }
 
-// namesMachine tells whether an object names a machine that it would be given. One of
-// which the controllers noted that it was new is given none.
+// namesMachine reports whether an object names a machine that it would get. An
+// object that the controllers noted as new gets none.
 func namesMachine(m *infrav1.MaasMachine) bool {
 	if m.Annotations[adoptionAnnotation] == "none" && m.Annotations[keyAnnotation] == "" {
 		return false
@@ -48,7 +49,8 @@ func namesMachine(m *infrav1.MaasMachine) bool {
 	return ptr.Deref(m.Spec.SystemID, "") != "" || ptr.Deref(m.Spec.ProviderID, "") != "" || m.Annotations[systemIDAnnotation] != ""
 }
 
-// isMadeFor tells whether the key names the object, of whichever management cluster.
+// isMadeFor reports whether the key names the object, in any management
+// cluster.
 func isMadeFor(m *infrav1.MaasMachine) bool {
 	_, names, _ := strings.Cut(m.Annotations[keyAnnotation], "/")
 	own := strings.Join([]string{m.Namespace, m.Labels[clusterv1.ClusterNameLabel], m.Name}, "/")
@@ -73,7 +75,8 @@ func (g Guard) allowsTakeOver(ctx context.Context, m *infrav1.MaasMachine) (bool
 	return g.IdentityAllowsTakeOver(ctx, &infra)
 }
 
-// ignoreMissingObject lets nothing be taken over where an object is missing that would say so.
+// ignoreMissingObject turns a missing object into no error: without it,
+// take-over is not allowed.
 func ignoreMissingObject(err error, kind string, key client.ObjectKey) error {
 	if client.IgnoreNotFound(err) == nil {
 		return nil

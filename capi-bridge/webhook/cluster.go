@@ -15,7 +15,7 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maascluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclusters,versions=v1beta1,name=validation.maascluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// ClusterValidator judges MaasClusters.
+// ClusterValidator validates MaasClusters.
 func ClusterValidator() admission.Validator[*infrav1.MaasCluster] {
 	at := field.NewPath("spec")
 	return ruleValidator[*infrav1.MaasCluster]{
@@ -31,7 +31,7 @@ func ClusterValidator() admission.Validator[*infrav1.MaasCluster] {
 func checkClusterSpec(at *field.Path, spec *infrav1.MaasClusterSpec) field.ErrorList {
 	_, errs := spec.ResolveHosts(at)
 	if len(validation.IsDNS1123Subdomain(spec.DNSDomain)) > 0 {
-		errs = append(errs, field.Invalid(at.Child("dnsDomain"), spec.DNSDomain, "is no domain; name one that MAAS has, such as maas or k8s.example.com"))
+		errs = append(errs, field.Invalid(at.Child("dnsDomain"), spec.DNSDomain, "is not a domain; name one that MAAS has, such as maas or k8s.example.com"))
 	}
 	if host := spec.ControlPlaneEndpoint.Host; host != "" && !isHost(host) {
 		errs = append(errs, field.Invalid(at.Child("controlPlaneEndpoint", "host"), host, "is neither a name nor an address; write it without a scheme and a port"))
@@ -45,33 +45,33 @@ func checkClusterSpec(at *field.Path, spec *infrav1.MaasClusterSpec) field.Error
 	}
 	for i, subnet := range spec.PreferredSubnets {
 		if _, err := netip.ParsePrefix(subnet); err != nil && strings.Contains(subnet, "/") {
-			errs = append(errs, field.Invalid(at.Child("preferredSubnets").Index(i), subnet, "is no subnet; write its CIDR, such as 10.0.0.0/24, or its name in MAAS"))
+			errs = append(errs, field.Invalid(at.Child("preferredSubnets").Index(i), subnet, "is not a subnet; write its CIDR, such as 10.0.0.0/24, or its name in MAAS"))
 		}
 	}
 	if ref := spec.IdentityRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
-		errs = append(errs, field.Invalid(at.Child("identityRef", "name"), ref.Name, "is no name of an object; name a MaasClusterIdentity, or leave identityRef out"))
+		errs = append(errs, field.Invalid(at.Child("identityRef", "name"), ref.Name, "is not the name of an object; name a MaasClusterIdentity, or leave out identityRef"))
 	}
 	return errs
 }
 
-// isHost tells whether the text is an address or a DNS name.
+// isHost reports whether the text is an IP address or a DNS name.
 func isHost(text string) bool {
 	_, err := netip.ParseAddr(text)
 	return err == nil || len(validation.IsDNS1123Subdomain(text)) == 0
 }
 
-// checkClusterChange refuses the change of what machines that run depend on.
+// checkClusterChange refuses changes of fields that running machines depend on.
 func checkClusterChange(at *field.Path, before, after infrav1.MaasClusterSpec) field.ErrorList {
 	var errs field.ErrorList
 	if before.DNSDomain != after.DNSDomain {
 		errs = append(errs, field.Forbidden(at.Child("dnsDomain"), "it cannot change, because the machines of the cluster know its API by a name in it; make a new cluster"))
 	}
 	if before.ControlPlaneEndpoint.IsValid() && before.ControlPlaneEndpoint != after.ControlPlaneEndpoint {
-		errs = append(errs, field.Forbidden(at.Child("controlPlaneEndpoint"), "it cannot change, because the machines of the cluster know its API by it; make a new cluster"))
+		errs = append(errs, field.Forbidden(at.Child("controlPlaneEndpoint"), "it cannot change, because the machines of the cluster know its API by this endpoint; make a new cluster"))
 	}
 	if !equality.Semantic.DeepEqual(before.IdentityRef, after.IdentityRef) {
 		errs = append(errs, field.Forbidden(at.Child("identityRef"),
-			"it cannot change, because the cluster's machines are in the MAAS that it names; change the endpoint or the Secret of the MaasClusterIdentity"))
+			"it cannot change, because the cluster's machines are in this MAAS; change the endpoint or the Secret of the MaasClusterIdentity"))
 	}
 	return errs
 }

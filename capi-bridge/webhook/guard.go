@@ -16,28 +16,28 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// Guard keeps the annotations by which the controllers know what is an object's in
-// MAAS from everybody but the manager: who could write them could have the machines
-// of others, and their names.
+// Guard lets only the manager write the annotations by which the controllers
+// know which machines and names belong to an object. Otherwise a user could
+// take the machines and names of others.
 type Guard struct {
-	// Reader reads Clusters, and not from a cache: an object may be made at once
-	// after its Cluster.
+	// Reader reads Clusters, and not from a cache: an object may be created
+	// right after its Cluster.
 	Reader client.Reader
-	// ManagerUser is the user that the manager is to the API server.
+	// ManagerUser is the user name that the manager has at the API server.
 	ManagerUser string
-	// IdentityAllowsTakeOver tells whether a cluster's identity lets objects have machines that were
-	// not made for them; nil: none does.
+	// IdentityAllowsTakeOver reports whether a cluster's identity lets objects
+	// take machines that were not made for them; nil: none does.
 	IdentityAllowsTakeOver func(context.Context, *infrav1.MaasCluster) (bool, error)
 }
 
-// guardedValidator asks the guard before the rules of a kind.
+// guardedValidator asks the guard before it applies the rules of a kind.
 type guardedValidator[T client.Object] struct {
 	admission.Validator[T]
 	guard Guard
 	kind  string
 }
 
-// ValidateCreate judges a new object.
+// ValidateCreate validates a new object.
 func (g guardedValidator[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
 	errs := append(checkAnnotations(nil, obj.GetAnnotations()), checkFinalizers(nil, obj.GetFinalizers())...)
 	if err := g.refuseManagerFields(ctx, obj, errs, true); err != nil {
@@ -46,7 +46,7 @@ func (g guardedValidator[T]) ValidateCreate(ctx context.Context, obj T) (admissi
 	return g.Validator.ValidateCreate(ctx, obj)
 }
 
-// ValidateUpdate judges what becomes of an object.
+// ValidateUpdate validates a changed object.
 func (g guardedValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	var errs field.ErrorList
 	if leaves, err := g.guard.isMovedAway(ctx, after); err != nil {
@@ -61,9 +61,10 @@ func (g guardedValidator[T]) ValidateUpdate(ctx context.Context, before, after T
 	return g.Validator.ValidateUpdate(ctx, before, after)
 }
 
-// refuseManagerFields refuses what only the manager may write. Objects may come with it while
-// their Cluster is paused: that is how clusterctl moves them, and how backups are
-// restored. That an object itself is paused says nothing: who makes it may write that.
+// refuseManagerFields refuses fields that only the manager may write. Objects
+// may arrive with them while their Cluster is paused: clusterctl moves objects
+// so, and backups are restored so. A pause of the object itself does not count,
+// because its creator can set it.
 func (g guardedValidator[T]) refuseManagerFields(ctx context.Context, obj T, errs field.ErrorList, isNew bool) error {
 	if len(errs) == 0 {
 		return nil
@@ -71,7 +72,7 @@ func (g guardedValidator[T]) refuseManagerFields(ctx context.Context, obj T, err
 	request, err := admission.RequestFromContext(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot tell who asks: %w", err)
+		return fmt.Errorf("cannot find out who sent the request: %w", err)
 	case request.UserInfo.Username == g.guard.ManagerUser:
 		return nil
 	case isNew:
@@ -88,8 +89,9 @@ func (g guardedValidator[T]) refuseManagerFields(ctx context.Context, obj T, err
 	return apierrors.NewInvalid(infrav1.GroupVersion.WithKind(g.kind).GroupKind(), obj.GetName(), errs)
 }
 
-// isMovedAway tells whether clusterctl deletes an object, which stands elsewhere by
-// then. It puts an annotation in the place of all others, while the Cluster is paused.
+// isMovedAway reports whether clusterctl deletes an object that now exists
+// elsewhere. clusterctl replaces all its annotations by one, while the Cluster
+// is paused.
 func (g Guard) isMovedAway(ctx context.Context, obj client.Object) (bool, error) {
 	if _, moved := obj.GetAnnotations()[deleteForMoveAnnotation]; !moved || len(obj.GetAnnotations()) != 1 {
 		return false, nil
@@ -97,10 +99,11 @@ func (g Guard) isMovedAway(ctx context.Context, obj client.Object) (bool, error)
 	return g.isPaused(ctx, obj)
 }
 
-// deleteForMoveAnnotation is the annotation of what "clusterctl move" deletes.
+// deleteForMoveAnnotation is the annotation of objects that "clusterctl move"
+// deletes.
 const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
 
-// isPaused tells whether an object's Cluster is paused.
+// isPaused reports whether an object's Cluster is paused.
 func (g Guard) isPaused(ctx context.Context, obj client.Object) (bool, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
@@ -109,12 +112,12 @@ func (g Guard) isPaused(ctx context.Context, obj client.Object) (bool, error) {
 	var cluster clusterv1.Cluster
 	err := g.Reader.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, &cluster)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("cannot tell whether the Cluster %s is paused: %w", name, err)
+		return false, fmt.Errorf("cannot find out whether the Cluster %s is paused: %w", name, err)
 	}
 	return err == nil && cluster.Spec.Paused != nil && *cluster.Spec.Paused, nil
 }
 
-// checkAnnotations are the annotations of the manager's that differ.
+// checkAnnotations refuses changes of the manager's annotations.
 func checkAnnotations(before, after map[string]string) field.ErrorList {
 	all := maps.Clone(before)
 	if all == nil {
@@ -128,38 +131,38 @@ func checkAnnotations(before, after map[string]string) field.ErrorList {
 		ours := strings.HasPrefix(name, infrav1.AnnotationPrefix) && name != infrav1.TakeOverAnnotation
 		if ours && (had != has || was != is) || name == deleteForMoveAnnotation && had && !has {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(name),
-				"only the manager writes it, because it says which machine in MAAS is the object's; leave it as it is"))
+				"only the manager writes it, because it says which machine in MAAS belongs to the object; leave it as it is"))
 		}
 	}
 	return errs
 }
 
-// checkFinalizers are the manager's finalizers that somebody else put on. An object that has one
-// seems to have been there before the manager was.
+// checkFinalizers refuses the manager's finalizers from anybody else. An object
+// that has one seems to be older than the manager.
 func checkFinalizers(before, after []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range after {
 		ours := name == infrav1.MachineFinalizer || name == infrav1.ClusterFinalizer
 		if ours && !slices.Contains(before, name) {
-			errs = append(errs, field.Forbidden(field.NewPath("metadata", "finalizers").Index(i), "the manager puts it on; leave it out"))
+			errs = append(errs, field.Forbidden(field.NewPath("metadata", "finalizers").Index(i), "the manager adds it; leave it out"))
 		}
 	}
 	return errs
 }
 
-// checkIDs are the ids that somebody else filled in, while the manager makes the machine:
-// they would name another one.
+// checkIDs refuses ids that somebody else fills in while the manager makes the
+// machine: they would name another machine.
 func checkIDs(before, after client.Object) field.ErrorList {
 	was, isMachine := before.(*infrav1.MaasMachine)
 	is, _ := after.(*infrav1.MaasMachine)
-	_, moved := before.GetAnnotations()[deleteForMoveAnnotation] // and its key with the other annotations
+	_, moved := before.GetAnnotations()[deleteForMoveAnnotation] // the move also removed its key
 	if !isMachine || was.Annotations[keyAnnotation] == "" && !moved {
 		return nil
 	}
 	var errs field.ErrorList
 	refuse := func(name string, before, after *string) {
 		if before == nil && after != nil {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", name), "the manager fills it in, for it makes the machine; leave it out"))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", name), "the manager sets it, because it makes the machine; leave it out"))
 		}
 	}
 	refuse("providerID", was.Spec.ProviderID, is.Spec.ProviderID)

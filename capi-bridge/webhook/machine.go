@@ -16,7 +16,7 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachines,versions=v1beta1,name=validation.maasmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// MachineValidator judges MaasMachines.
+// MachineValidator validates MaasMachines.
 func MachineValidator() admission.Validator[*infrav1.MaasMachine] {
 	return ruleValidator[*infrav1.MaasMachine]{
 		kind:  "MaasMachine",
@@ -37,12 +37,12 @@ func checkMachine(m *infrav1.MaasMachine) field.ErrorList {
 	errs = append(errs, checkProviderID(at, m.Spec)...)
 	if name, ok := m.Annotations[infrav1.VMNameAnnotation]; ok && len(validation.IsDNS1123Label(name)) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(infrav1.VMNameAnnotation), name,
-			"is no name of a VM; use up to 63 lower-case letters, digits and hyphens, or leave it out"))
+			"is not a valid VM name; use up to 63 lower-case letters, digits and hyphens, or leave it out"))
 	}
 	return errs
 }
 
-// checkMachineSpec refuses what contradicts itself, and a NIC without an address.
+// checkMachineSpec refuses contradictions, and NICs without an address.
 func checkMachineSpec(at *field.Path, spec *infrav1.MaasMachineSpec) field.ErrorList {
 	want, errs := spec.Resolve(at)
 	if want.VM == nil {
@@ -51,14 +51,13 @@ func checkMachineSpec(at *field.Path, spec *infrav1.MaasMachineSpec) field.Error
 	for _, nic := range want.VM.Interfaces {
 		if nic.Mode == infrav1.LinkUp {
 			errs = append(errs, field.Invalid(at.Child("lxdConfig", "network"), string(nic.Mode),
-				"MAAS gives each NIC of a VM an address, once it has commissioned it; leave the mode of "+nic.Name+" out"))
+				"MAAS gives each NIC of a VM an address after commissioning; leave out the mode of "+nic.Name))
 		}
 	}
 	return errs
 }
 
-// checkProviderID wants a providerID that names a machine of MAAS: the one of
-// systemID.
+// checkProviderID requires a providerID that names the machine of systemID.
 func checkProviderID(at *field.Path, spec infrav1.MaasMachineSpec) field.ErrorList {
 	if spec.ProviderID == nil {
 		return nil
@@ -67,15 +66,15 @@ func checkProviderID(at *field.Path, spec infrav1.MaasMachineSpec) field.ErrorLi
 	switch {
 	case err != nil:
 		return field.ErrorList{field.Invalid(at.Child("providerID"), *spec.ProviderID,
-			"names no machine of MAAS; write maas://<zone>/<system id> or maas-lxd://<zone>/<system id>, or leave it out: it is filled in")}
+			"names no machine of MAAS; leave it out, and the manager sets it. Or write maas://<zone>/<system id> or maas-lxd://<zone>/<system id>")}
 	case spec.SystemID != nil && *spec.SystemID != id.SystemID:
 		return field.ErrorList{field.Invalid(at.Child("systemID"), *spec.SystemID,
-			"is another machine than that of providerID, "+id.SystemID+"; leave it out, or correct one of them")}
+			"contradicts providerID, which names machine "+id.SystemID+"; leave it out, or correct one of them")}
 	}
 	return nil
 }
 
-// checkMachineChange refuses the change of what a machine was made of.
+// checkMachineChange refuses changes of fields that the machine was made from.
 func checkMachineChange(before, after infrav1.MaasMachineSpec) field.ErrorList {
 	var errs field.ErrorList
 	was, is := reflect.ValueOf(before), reflect.ValueOf(after)
@@ -88,7 +87,8 @@ func checkMachineChange(before, after infrav1.MaasMachineSpec) field.ErrorList {
 	return errs
 }
 
-// canSet tells whether the field of a machine may be set after it was made.
+// canSet reports whether the field of a machine may be set after the machine
+// was made.
 func canSet(name string, before infrav1.MaasMachineSpec) bool {
 	switch name {
 	case "providerID":
@@ -108,18 +108,18 @@ func immutableMessage(name string) string {
 	case "providerID", "systemID":
 		return "it is set once, because the machine is known by it; delete the Machine to get another one"
 	case "failureDomain":
-		return "a machine stays in its zone; delete the Machine to get one elsewhere"
+		return "a machine stays in its zone; delete the Machine to get one in another zone"
 	case "staticIP":
 		return "it cannot change once providerID is set; delete the Machine to get one with another address"
 	}
-	return "a machine is made once; let the control plane or the MachineDeployment make others from a new MaasMachineTemplate"
+	return "a machine is made once; give the control plane or MachineDeployment a new MaasMachineTemplate instead"
 }
 
-// warnMachine says what has no effect.
+// warnMachine warns of fields that have no effect.
 func warnMachine(at *field.Path, spec infrav1.MaasMachineSpec) admission.Warnings {
 	var warnings admission.Warnings
 	for _, name := range spec.StaticIP.IgnoredFields(at.Child("staticIP")) {
-		warnings = append(warnings, name+" has no effect: MAAS configures what its subnet has; set it there")
+		warnings = append(warnings, name+" has no effect: MAAS uses the subnet's value; set it in MAAS")
 	}
 	if spec.LXD == nil || spec.LXD.VMConfig == nil {
 		return warnings

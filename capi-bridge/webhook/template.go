@@ -18,7 +18,7 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachinetemplates,versions=v1beta1,name=validation.maasmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// MachineTemplateValidator judges MaasMachineTemplates.
+// MachineTemplateValidator validates MaasMachineTemplates.
 func MachineTemplateValidator() admission.Validator[*infrav1.MaasMachineTemplate] {
 	at := field.NewPath("spec", "template", "spec")
 	return ruleValidator[*infrav1.MaasMachineTemplate]{
@@ -30,7 +30,7 @@ func MachineTemplateValidator() admission.Validator[*infrav1.MaasMachineTemplate
 			warnings := warnMachine(at, t.Spec.Template.Spec)
 			if ip := t.Spec.Template.Spec.StaticIP; ip != nil && ip.IP != "" {
 				warnings = append(warnings, at.Child("staticIP").String()+
-					": every machine of the template wants this address, and only one can have it at a time; a roll-out must delete before it creates")
+					": every machine of the template gets this address, and only one can have it at a time; a roll-out must delete a machine before it creates one")
 			}
 			return warnings
 		},
@@ -41,7 +41,7 @@ func checkMachineTemplate(t *infrav1.MaasMachineTemplate) field.ErrorList {
 	at := field.NewPath("spec", "template")
 	spec := &t.Spec.Template.Spec
 	errs := checkMachineSpec(at.Child("spec"), spec)
-	const single = "a template makes several machines, and this is of one; leave it out: it is filled in"
+	const single = "a template makes several machines, and this value belongs to one; leave it out, and the manager sets it"
 	if spec.ProviderID != nil {
 		errs = append(errs, field.Forbidden(at.Child("spec", "providerID"), single))
 	}
@@ -51,13 +51,13 @@ func checkMachineTemplate(t *infrav1.MaasMachineTemplate) field.ErrorList {
 	return append(errs, checkTemplateMeta(at.Child("metadata"), t.Spec.Template.ObjectMeta)...)
 }
 
-// checkTemplateMeta refuses labels that are none, and annotations that would make
-// each object of the template one which the manager has made something for.
+// checkTemplateMeta refuses invalid labels. It also refuses annotations that
+// would make each object of the template look like one with a machine.
 func checkTemplateMeta(at *field.Path, meta clusterv1.ObjectMeta) field.ErrorList {
 	errs := meta.Validate(at)
 	for _, name := range slices.Sorted(maps.Keys(meta.Annotations)) {
 		if strings.HasPrefix(name, infrav1.AnnotationPrefix) {
-			errs = append(errs, field.Forbidden(at.Child("annotations").Key(name), "it is of one object, and a template makes several; leave it out"))
+			errs = append(errs, field.Forbidden(at.Child("annotations").Key(name), "it belongs to one object, and a template makes several; leave it out"))
 		}
 	}
 	return errs
@@ -65,7 +65,7 @@ func checkTemplateMeta(at *field.Path, meta clusterv1.ObjectMeta) field.ErrorLis
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclustertemplates,versions=v1beta1,name=validation.maasclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// ClusterTemplateValidator judges MaasClusterTemplates.
+// ClusterTemplateValidator validates MaasClusterTemplates.
 func ClusterTemplateValidator() admission.Validator[*infrav1.MaasClusterTemplate] {
 	at := field.NewPath("spec", "template")
 	return ruleValidator[*infrav1.MaasClusterTemplate]{
@@ -78,16 +78,16 @@ func ClusterTemplateValidator() admission.Validator[*infrav1.MaasClusterTemplate
 	}
 }
 
-// checkTemplateImmutable refuses a change, but for the dry runs by which Cluster API
-// finds out whether it needs another template.
+// checkTemplateImmutable refuses any change, except in the dry runs by which
+// Cluster API finds out whether it needs another template.
 func checkTemplateImmutable[T client.Object](ctx context.Context, _, after T) (field.ErrorList, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell whether this is a dry run: %w", err)
+		return nil, fmt.Errorf("cannot find out whether this is a dry run: %w", err)
 	}
 	if topology.IsDryRunRequest(request, after) {
 		return nil, nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"),
-		"a template cannot change, because machines and clusters were made of it; make another one, and refer to that")}, nil
+		"a template cannot change, because machines and clusters were made from it; create another template, and refer to that")}, nil
 }

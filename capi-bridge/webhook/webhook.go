@@ -1,14 +1,14 @@
-// Package webhook refuses what cannot be, when it is written: contradictions,
-// values that are none, changes of what cannot change. Each refusal names the
-// field and says what to do instead.
+// Package webhook refuses invalid objects when they are written:
+// contradictions, invalid values, and changes of fields that cannot change.
+// Each refusal names the field and a way out.
 //
-// Nothing is filled in: that would be taken out again by those who keep their
-// objects in git.
+// The webhook fills in nothing. Users who keep their objects in git would
+// remove such values again.
 //
-// What needs MAAS to be judged, such as the name of a zone, is not judged here:
-// it shows in the conditions of the object. An object that is there already,
-// and was written by an older version, is not refused for what it had before;
-// nor is anything that is being deleted.
+// It does not check values that only MAAS can check, such as the name of a
+// zone. The object's conditions show those. It does not refuse an existing
+// object of an older version for values that it had before. It refuses nothing
+// while an object is being deleted.
 package webhook
 
 import (
@@ -25,7 +25,7 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// SetupWithManager serves the webhooks of all kinds by the manager's webhook
+// SetupWithManager adds the webhooks of all kinds to the manager's webhook
 // server.
 func SetupWithManager(mgr ctrl.Manager, guard Guard) error {
 	for _, add := range []func() error{
@@ -42,25 +42,25 @@ func SetupWithManager(mgr ctrl.Manager, guard Guard) error {
 	return nil
 }
 
-// ruleValidator are what is asked of the objects of a kind.
+// ruleValidator holds the rules for the objects of a kind.
 type ruleValidator[T client.Object] struct {
 	kind string
-	// spec of the object: what the rules are about.
+	// spec returns the part of the object that the rules are about.
 	spec func(T) any
-	// check judges an object by itself.
+	// check validates an object by itself.
 	check func(T) field.ErrorList
-	// change judges what became of an object; nil: everything may change.
+	// change validates a change of an object; nil: everything may change.
 	change func(ctx context.Context, before, after T) (field.ErrorList, error)
-	// warn is what the user should know, though it is allowed; may be nil.
+	// warn returns warnings about allowed values; may be nil.
 	warn func(T) admission.Warnings
 }
 
-// ValidateCreate judges a new object.
+// ValidateCreate validates a new object.
 func (r ruleValidator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
 	return r.admissionResult(obj, r.check(obj))
 }
 
-// ValidateUpdate judges what becomes of an object.
+// ValidateUpdate validates a changed object.
 func (r ruleValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(r.spec(before), r.spec(after)) {
 		return nil, nil
@@ -75,7 +75,7 @@ func (r ruleValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (
 	return r.admissionResult(after, append(errs, addedErrors(r.check(before), r.check(after))...))
 }
 
-// ValidateDelete lets everything be deleted.
+// ValidateDelete allows every deletion.
 func (r ruleValidator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -91,7 +91,7 @@ func (r ruleValidator[T]) admissionResult(obj T, errs field.ErrorList) (admissio
 	return warnings, apierrors.NewInvalid(infrav1.GroupVersion.WithKind(r.kind).GroupKind(), obj.GetName(), errs)
 }
 
-// addedErrors are the errors that were not there before.
+// addedErrors returns the errors that were not there before the change.
 func addedErrors(before, after field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(after, func(now *field.Error) bool {
 		return slices.ContainsFunc(before, func(then *field.Error) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// WriteBackup writes all that a ledger has into a file that is not there yet, while the ledger
-// is in use. The file can be opened as any ledger.
+// WriteBackup writes the whole ledger into a new file, while the ledger is in
+// use. You can open the file like any ledger.
 func WriteBackup(ctx context.Context, l *Ledger, path string) error {
 	if err := checkAbsent(path); err != nil {
 		return err
@@ -24,15 +24,15 @@ func WriteBackup(ctx context.Context, l *Ledger, path string) error {
 	return os.Chmod(path, 0o600)
 }
 
-// WriteFileFromDatabase makes a ledger's file of the copy of a database, such as a cluster gives, and moves
-// it to a path where no file is yet.
+// WriteFileFromDatabase makes a ledger file from the copy of a database, such
+// as a cluster's. It moves the file to a path that has none yet.
 func WriteFileFromDatabase(ctx context.Context, database, path string) (err error) {
 	if err := checkAbsent(path); err != nil {
 		return err
 	}
 	name, err := filepath.Abs(database)
 	if err != nil {
-		return fmt.Errorf("cannot tell where %s is: %w", database, err)
+		return fmt.Errorf("cannot find the path of %s: %w", database, err)
 	}
 	file := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(name)}
 	db, err := sql.Open("sqlite", file.String())
@@ -49,7 +49,7 @@ func WriteFileFromDatabase(ctx context.Context, database, path string) (err erro
 			args = []any{path}
 		}
 		if _, err := db.ExecContext(ctx, statement, args...); err != nil {
-			return fmt.Errorf("cannot make a ledger of the copy: %w", err)
+			return fmt.Errorf("cannot make a ledger from the copy: %w", err)
 		}
 	}
 	return os.Chmod(path, 0o600)
@@ -58,16 +58,17 @@ func WriteFileFromDatabase(ctx context.Context, database, path string) (err erro
 func checkAbsent(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return &engine.Refusal{
-			Message: fmt.Sprintf("there is a file %s already", path),
-			Hint:    "Name one that is not there yet: a backup takes the place of none.", Err: engine.ErrConflict,
+			Message: fmt.Sprintf("the file %s already exists", path),
+			Hint:    "Name a new file: a backup never replaces a file.", Err: engine.ErrConflict,
 		}
 	}
 	return nil
 }
 
-// CopyInto copies all that a ledger has into an empty one: its rows, who died at one, and
-// the clients. Nothing may be under way in it: the error is an *engine.Refusal with ErrBusy
-// then. It is one with ErrConflict where the other ledger is not empty.
+// CopyInto copies a whole ledger into an empty one: the rows, the leases of
+// dead runs, and the clients. Nothing may be under way in the ledger: then the
+// error is an *engine.Refusal with ErrBusy. It is one with ErrConflict where
+// the other ledger is not empty.
 func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 	entries, err := ListEntries(ctx, from, "")
 	if err != nil {
@@ -83,10 +84,11 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 	if len(there) > 0 {
 		return 0, &engine.Refusal{
 			Message: fmt.Sprintf("the ledger is not empty: it has %d keys", len(there)),
-			Hint:    "Restore into a new one. To add the rows of a file, use capi-bridge ledger import.", Err: engine.ErrConflict,
+			Hint:    "Restore into a new ledger. To add the rows of a file, use capi-bridge ledger import.", Err: engine.ErrConflict,
 		}
 	}
-	// First the clients: a copy that is cut off goes on until there are rows.
+	// First the clients: an interrupted copy can be repeated until the ledger
+	// has rows.
 	if err := copyClients(ctx, from, to); err != nil {
 		return 0, err
 	}

@@ -10,36 +10,37 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// batchWriter do the writes of a replicated database. A transaction costs a round to most of
-// the nodes, and a write to the disk of each. So those that wait while one is under way go
-// together in the next one.
+// batchWriter writes to a replicated database. A transaction costs a message to
+// most nodes, and a disk write on each. So the writes that arrive during one
+// transaction go together in the next one.
 //
-// Writes are keyed: a batch whose outcome nobody knows is done again.
+// Writes are keyed: a batch whose outcome is unknown is sent again.
 type batchWriter struct {
 	store *store
 
 	mu      sync.Mutex
 	waiting []*queuedWrite
 	running bool
-	arrived chan struct{} // something, when a write has come to wait
+	arrived chan struct{} // signalled when a write begins to wait
 }
 
-// queuedWrite is a write on its way.
+// queuedWrite is a write that waits or runs.
 type queuedWrite struct {
 	ctx    context.Context
 	change transactionFunc
 	done   chan error
 }
 
-// nextBatchWait is how long a batch waits for the callers of the one before, who often come again
-// at once. It is a part of what a transaction takes. One writer alone never waits.
+// nextBatchWait is how long a batch waits for the callers of the previous one,
+// who often come again at once. It is a fraction of a transaction's time. A
+// single writer never waits.
 const nextBatchWait = 4 * time.Millisecond
 
-// maxBatch bounds how long a batch keeps writes of other nodes waiting.
+// maxBatch limits how long a batch makes writes of other nodes wait.
 const maxBatch = 16
 
-// enqueue does a write, with others that wait beside it. Where the caller's time is over, the
-// write is not begun, or ends with its batch.
+// enqueue does a write, together with others that wait. After the caller's
+// deadline, the write is not begun, or ends with its batch.
 func (b *batchWriter) enqueue(ctx context.Context, c transactionFunc) error {
 	w := &queuedWrite{ctx, c, make(chan error, 1)}
 	b.mu.Lock()
@@ -61,7 +62,7 @@ func (b *batchWriter) enqueue(ctx context.Context, c transactionFunc) error {
 	}
 }
 
-// processQueue does batches until nobody waits.
+// processQueue writes batches until the queue is empty.
 func (b *batchWriter) processQueue() {
 	for batch := b.nextBatch(); len(batch) > 0; batch = b.nextBatch() {
 		if len(batch) > 1 && b.writeTogether(batch) == nil {
@@ -69,7 +70,7 @@ func (b *batchWriter) processQueue() {
 				w.done <- nil
 			}
 		} else {
-			for _, w := range batch { // one alone, or some of which one is refused
+			for _, w := range batch { // a single write, or a batch in which one write is refused
 				w.done <- b.writeAlone(w)
 			}
 		}
@@ -77,7 +78,7 @@ func (b *batchWriter) processQueue() {
 	}
 }
 
-// waitForNextBatch waits until as many wait as the last batch had, besides those who wait already.
+// waitForNextBatch waits until as many writes have come as the last batch had.
 func (b *batchWriter) waitForNextBatch(last int) {
 	late := time.NewTimer(nextBatchWait)
 	defer late.Stop()
@@ -90,15 +91,16 @@ func (b *batchWriter) waitForNextBatch(last int) {
 	}
 }
 
-// countWaiting is how many wait.
+// countWaiting returns how many writes wait.
 func (b *batchWriter) countWaiting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)
 }
 
-// nextBatch leaves out writes whose callers have gone. Where nobody waits, it returns none and
-// ends the run. Who comes next begins another one.
+// nextBatch drops writes whose callers have gone, and returns the next batch.
+// If no write waits, it returns none and ends the run. The next write begins
+// another run.
 func (b *batchWriter) nextBatch() (batch []*queuedWrite) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,8 +130,8 @@ func (b *batchWriter) writeTogether(batch []*queuedWrite) error {
 	return b.store.retryWhileBusy(ctx, func(ctx context.Context) error { return b.commitBatch(ctx, batch) })
 }
 
-// commitBatch sends a batch once. It prepares no statements: to close one takes a word of the
-// leader's, for which go-dqlite waits without end.
+// commitBatch sends a batch once. It prepares no statements: closing one takes
+// a reply of the leader, for which go-dqlite waits without end.
 func (b *batchWriter) commitBatch(ctx context.Context, batch []*queuedWrite) error {
 	conn, err := b.store.DB.Conn(ctx)
 	if err != nil {
@@ -138,7 +140,7 @@ func (b *batchWriter) commitBatch(ctx context.Context, batch []*queuedWrite) err
 	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		if ctx.Err() != nil {
-			b.rollBackWithTimeout(ctx, conn) // it may have begun, and the next one to use the connection could not begin
+			b.rollBackWithTimeout(ctx, conn) // the transaction may be open, and would block the next one on the connection
 		}
 		return err
 	}
@@ -160,12 +162,13 @@ func (b *batchWriter) commitBatch(ctx context.Context, batch []*queuedWrite) err
 	return err
 }
 
-// fenceSQL changes something where nothing else did. Most nodes must agree to a change, and to
-// nothing else. For example, web-1 is placed, and dropped at a node that does not know yet
-// that it leads no more: it has no web-1, and the drop would be answered as done.
+// fenceSQL changes a row where the batch changed nothing. Only a change needs
+// the consent of most nodes. For example, web-1 is placed, and then dropped at
+// a node that no longer leads but does not know that. The node has no web-1.
+// Without the fence it would answer that the drop is done.
 const fenceSQL = `UPDATE fence SET count = count + 1`
 
-// nodeTransaction is a transaction on the node that leads.
+// nodeTransaction is a transaction on the leading node.
 type nodeTransaction struct {
 	conn      *sql.Conn
 	changed   bool
@@ -191,7 +194,7 @@ func (u *nodeTransaction) queryRow(ctx context.Context, query string, args []any
 	return u.conn.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 
-// rollBackWithTimeout rolls a transaction back, within time of its own.
+// rollBackWithTimeout rolls back a transaction, with its own timeout.
 func (b *batchWriter) rollBackWithTimeout(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

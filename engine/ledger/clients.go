@@ -9,12 +9,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// The clients of a service are in its ledger where several nodes have it. What is noted of
-// one is a text to the ledger, by the fingerprint of the client's certificate.
+// A service on several nodes keeps its clients in the ledger. A client's record
+// is an opaque text here, by the fingerprint of the client's certificate.
 
 const clientNoteSQL = `SELECT note FROM clients WHERE fingerprint = ?1`
 
-// ReadClientNote reads what is noted of a client, ErrNotFound if nothing is.
+// ReadClientNote reads the record of a client; ErrNotFound if there is none.
 func ReadClientNote(ctx context.Context, l *Ledger, fingerprint string) (note string, err error) {
 	err = l.store.queryRow(ctx, clientNoteSQL, []any{fingerprint}, &note)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -26,7 +26,7 @@ func ReadClientNote(ctx context.Context, l *Ledger, fingerprint string) (note st
 	return note, nil
 }
 
-// ListClientNotes lists what is noted of all clients, by their fingerprints.
+// ListClientNotes lists the records of all clients, by fingerprint.
 func ListClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err error) {
 	var text string
 	err = l.store.queryRow(ctx, `SELECT json_group_object(fingerprint, note) AS found FROM clients`, nil, &text)
@@ -39,8 +39,8 @@ func ListClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, e
 	return notes, nil
 }
 
-// AddClientNote notes a client. It is an *engine.Refusal with ErrConflict where something
-// else is noted of the certificate.
+// AddClientNote adds the record of a client. It returns an *engine.Refusal with
+// ErrConflict where the certificate has another record.
 func AddClientNote(ctx context.Context, l *Ledger, fingerprint, note string) error {
 	var has string
 	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
@@ -52,20 +52,20 @@ func AddClientNote(ctx context.Context, l *Ledger, fingerprint, note string) err
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot note a client of the ledger service: %w", err)
+		return fmt.Errorf("cannot store a client of the ledger service: %w", err)
 	case has != note:
 		return &engine.Refusal{
-			Message: fmt.Sprintf("the certificate %s is a client's already", fingerprint),
+			Message: fmt.Sprintf("the certificate %s already belongs to a client", fingerprint),
 			Hint:    "Give each client a certificate of its own. See capi-bridge ledger client list.", Err: engine.ErrConflict,
 		}
 	}
 	return nil
 }
 
-// ReplaceClientNote notes what has changed of a client.
+// ReplaceClientNote replaces the record of a client.
 func ReplaceClientNote(ctx context.Context, l *Ledger, fingerprint, note string) error {
 	if err := l.store.exec(ctx, `UPDATE clients SET note = ?2 WHERE fingerprint = ?1`, fingerprint, note); err != nil {
-		return fmt.Errorf("cannot note a client of the ledger service: %w", err)
+		return fmt.Errorf("cannot store a client of the ledger service: %w", err)
 	}
 	return nil
 }

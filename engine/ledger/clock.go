@@ -9,22 +9,24 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Rows are dated by the clock of the node that writes them. A node whose clock is an hour
-// behind would take a compose that has just begun for one that is long over. So nodes
-// compare their clocks, and one that differs from most others writes nothing.
+// Rows are dated by the clock of the node that writes them. If a node's clock
+// is an hour behind, it takes a compose that has just begun for one that is
+// long over. So nodes compare their clocks. A node that differs from most
+// others writes nothing.
 
-// ClockTolerance is by how much a node's clock may differ from the others'.
+// ClockTolerance is how much a node's clock may differ from the others.
 const ClockTolerance = 5 * time.Second
 
-// clockReadingTTL is how long a comparison counts: nodes compare far more often.
+// clockReadingTTL is how long a comparison counts. Nodes compare far more
+// often.
 const clockReadingTTL = 30 * time.Second
 
-// leaderNowSQL is the leader's clock, in milliseconds.
+// leaderNowSQL is the leader's time, in milliseconds.
 const leaderNowSQL = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
 
-// CompareClocks notes by how much this node's clock is ahead of the leader's, and tells by
-// how much it differs from the middle of all nodes'. certain is false where most cannot be
-// told from the wrong: two nodes differ, and no third one decides.
+// CompareClocks records how far this node's clock is ahead of the leader's. It
+// returns how far it is from the median of all nodes. certain is false where two
+// nodes differ and no third one decides which clock is right.
 func CompareClocks(ctx context.Context, l *Ledger, node string) (ahead time.Duration, certain bool, err error) {
 	began := time.Now()
 	var text string

@@ -10,13 +10,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// closeMargin is by how much a close may be dated ahead of its longest lease: clocks of
-// two runs differ. A close that is passed over may cost a VM, and one that is believed
-// for too long costs minutes, so it is far longer than clockSlack.
+// closeMargin is how far a close may be dated ahead of its longest lease,
+// because clocks of two runs differ. An ignored close may cost a VM. A close
+// that counts for too long costs minutes. So the margin is far longer than
+// clockSlack.
 const closeMargin = 8 * time.Minute
 
-// closeHostSQL closes a host, or goes on with the holder's own close, unless
-// something may be composed there.
+// closeHostSQL closes a host, or continues the holder's own close. It does not
+// while a VM may be composed there.
 //
 //	?1 to ?5 are those of composingOnHostSQL  ?6 holder  ?7 until  ?8 now  ?9 the latest end of a close that counts
 const closeHostSQL = `
@@ -76,9 +77,9 @@ func (h *hostClose) read(ctx context.Context, tx transaction, region, hostKey st
 	return err
 }
 
-// composingVMs are what may be composed on a host now.
+// composingVMs are the VMs that may be composed on a host now.
 type composingVMs struct {
-	name   string // of one
+	name   string // of one of them
 	latest int64  // when the last one began
 }
 
@@ -87,8 +88,9 @@ func (v *composingVMs) read(ctx context.Context, tx transaction, region string, 
 		[]any{region, c.HostKey, since, c.Except, neverShown}, &v.name, &v.latest)
 }
 
-// refuseCloseWhileComposing says which VM keeps a host from being closed. Rows that are dated ahead
-// begin now: else they would keep the host from being closed until their date.
+// refuseCloseWhileComposing names the VM that prevents the close of a host.
+// Rows that are dated ahead are redated to now. Otherwise they would prevent
+// the close until their date.
 func (l *Ledger) refuseCloseWhileComposing(ctx context.Context, composed composingVMs, now time.Time) error {
 	if composed.latest > now.Add(clockSlack).UnixMilli() {
 		if _, err := l.redateRowsAhead(ctx); err != nil {
@@ -98,8 +100,8 @@ func (l *Ledger) refuseCloseWhileComposing(ctx context.Context, composed composi
 	return fmt.Errorf("%s is being composed on the VM host, which must wait: %w", composed.name, engine.ErrBusy)
 }
 
-// maxCloseEnd is when a close ends at the latest. One that ends later was written by a
-// clock that was ahead, and counts for nothing.
+// maxCloseEnd is the latest possible end of a close. A close with a later end
+// was written by a clock that was ahead, and does not count.
 func maxCloseEnd(now time.Time) int64 {
 	return now.Add(engine.MaxCloseLease + closeMargin).UnixMilli()
 }
@@ -127,8 +129,8 @@ func listClosedHosts(ctx context.Context, l *Ledger) (hosts []string, err error)
 	return hosts, nil
 }
 
-// removeEndedCloses takes away each close that does not count, of all regions, where there is
-// one: its time is over, or it is dated ahead.
+// removeEndedCloses removes all closes that do not count, in all regions: those
+// that are over, and those that are dated ahead.
 func (s *store) removeEndedCloses(ctx context.Context, now time.Time) error {
 	return s.exec(ctx, `DELETE FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2`, now.UnixMilli(), maxCloseEnd(now))
 }

@@ -9,27 +9,30 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// Database is where a ledger is kept: a database that understands SQLite's SQL.
+// Database is the database of a ledger. It understands SQLite's SQL.
 type Database struct {
 	DB *sql.DB
-	// ClassifyError tells what an error of the driver means. A statement may be sent again
-	// where it was not done for now, and where nobody knows whether it was done.
+	// ClassifyError converts an error of the driver. again is true where the
+	// statement may be sent again: it was not done yet, or its outcome is
+	// unknown.
 	ClassifyError func(error) (meaning error, again bool)
-	// MaxStatements is how many statements run at the same time, at least 1; of a database that
-	// is not replicated, 1.
+	// MaxStatements is how many statements run at the same time, at least 1. It
+	// is 1 for a database that is not replicated.
 	MaxStatements int
-	// Replicated tells that the nodes of a cluster have the database. A statement that
-	// waits for a node which is away ends with its caller's time. Such a database has no
-	// file of SQLite's to be recognised by.
+	// Replicated is true where the nodes of a cluster hold the database. A
+	// statement that waits for a missing node ends with its caller's deadline.
+	// Such a database has no SQLite file that could be checked.
 	Replicated bool
 }
 
-// How long a statement waits for other writers, each of which takes milliseconds. In a
-// cluster it waits for another leader: its client can ask another node instead.
+// How long a statement waits for other writers, each of which takes
+// milliseconds. In a cluster it also waits for a new leader: its client can ask
+// another node instead.
 const (
 	fileRetryTimeout       = 30 * time.Second
 	replicatedRetryTimeout = 10 * time.Second
-	// replicatedAttemptTimeout bounds one try. A leader that hangs is left for another one then.
+	// replicatedAttemptTimeout limits one attempt. After that, a leader that
+	// hangs is given up for another one.
 	replicatedAttemptTimeout = 4 * time.Second
 )
 
@@ -40,8 +43,8 @@ func (d Database) retryTimeout() time.Duration {
 	return fileRetryTimeout
 }
 
-// OpenDatabase opens the ledger in a database, and makes its tables where they are
-// missing. It closes the database where it fails. now is the clock.
+// OpenDatabase opens the ledger in a database, and creates missing tables. It
+// closes the database if it fails. now is the clock.
 func OpenDatabase(ctx context.Context, d Database, now func() time.Time) (*Ledger, error) {
 	d.DB.SetMaxOpenConns(d.MaxStatements)
 	d.DB.SetMaxIdleConns(d.MaxStatements)

@@ -11,18 +11,20 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// Entry is what a ledger has of a key in one MAAS: a row, a lease, or both.
+// Entry is a ledger's state of a key in one MAAS: a row, a lease, or both.
 type Entry struct {
 	Region string
 	Row    engine.Row // only its Key where there is none
-	// Lease is that of the run which makes the key's object, or which died at it.
+	// Lease belongs to the run that makes the key's object, or that died while
+	// it made it.
 	Lease lease.Lease // its Holder is empty where there is none
 }
 
-// HasRow tells whether something is reserved.
+// HasRow reports whether room is reserved for the key.
 func (e Entry) HasRow() bool { return e.Row.Token != "" }
 
-// busyReason says why nobody but its own run may touch an entry now; empty: all may.
+// busyReason says why only the entry's own run may touch it now; empty: anybody
+// may.
 func (e Entry) busyReason() string {
 	switch {
 	case e.Lease.Holder != "" && !e.Lease.HasDeadHolder():
@@ -33,7 +35,7 @@ func (e Entry) busyReason() string {
 	return ""
 }
 
-// ListEntries lists what a ledger has of the keys that begin so, by MAAS and by key.
+// ListEntries lists the entries of all keys with a prefix, by MAAS and by key.
 func ListEntries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
 	regions, err := l.store.listRegions(ctx)
 	if err != nil {
@@ -50,7 +52,7 @@ func ListEntries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error)
 	return all, nil
 }
 
-// listRegions names the MAASes of which a ledger has something.
+// listRegions names the MAASes in the ledger.
 func (s *store) listRegions(ctx context.Context) (names []string, err error) {
 	var list string
 	err = s.queryRow(ctx, `
@@ -64,7 +66,7 @@ SELECT json_group_array(region) FROM (SELECT region FROM reservations UNION SELE
 	return names, nil
 }
 
-// listRegionEntries are those of one MAAS.
+// listRegionEntries lists the entries of one MAAS.
 func listRegionEntries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
 	rows, err := l.Rows(ctx)
 	if err != nil {
@@ -93,8 +95,9 @@ func listRegionEntries(ctx context.Context, l *Ledger, prefix string) ([]Entry, 
 	return all, nil
 }
 
-// ForgetEntry drops what a ledger has of a key, as it was listed. An *engine.Refusal with
-// ErrBusy if a run is at it, and with ErrConflict if it has changed since.
+// ForgetEntry drops the row and lease of a key, as they were listed. It returns
+// an *engine.Refusal: with ErrBusy if a run works on the key, with ErrConflict
+// if it has changed since.
 func ForgetEntry(ctx context.Context, l *Ledger, e Entry) error {
 	if why := e.busyReason(); why != "" {
 		return &engine.Refusal{
@@ -112,13 +115,14 @@ func ForgetEntry(ctx context.Context, l *Ledger, e Entry) error {
 	if err == nil {
 		err = &engine.Refusal{
 			Message: fmt.Sprintf("%s is not forgotten: a run has changed it meanwhile", e.Row.Key),
-			Hint:    "List the rows anew.", Err: engine.ErrConflict,
+			Hint:    "List the rows again.", Err: engine.ErrConflict,
 		}
 	}
 	return err
 }
 
-// dropEntry drops the row and the lease, where they are as they were listed.
+// dropEntry drops the row and the lease if they have not changed since they
+// were listed.
 func dropEntry(ctx context.Context, l *Ledger, e Entry) error {
 	of := l.Region(e.Region)
 	if e.HasRow() {

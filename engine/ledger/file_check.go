@@ -12,21 +12,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// applicationID is in the header of a ledger's file, so that it is told from other
-// programs' databases: "mLXD".
+// applicationID is in the header of a ledger's file. It tells the file from
+// other programs' databases: "mLXD".
 const applicationID = 0x6d4c5844
 
-// checkAndSecureFile sees that the file may serve, before SQLite opens it. It is not opened
-// here: closing it would drop the locks of this process on it. Nobody else can
-// put another one in its place meanwhile, as it is this user's, in a folder where
-// others may not.
+// checkAndSecureFile checks a file before SQLite opens it. It does not open the
+// file: closing it would drop this process's locks on it. Nobody else can
+// replace the file meanwhile: it belongs to this user, in a folder that others
+// cannot write.
 func checkAndSecureFile(path string) error {
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	if isWritableByAll(folder) {
-		return unsuitableFileError(path, "every user may put another file in its place: its folder can be written by all",
+		return unsuitableFileError(path, "every user can replace it, because its folder is writable for all",
 			"Choose a folder of this user's, or close it: chmod o-w "+filepath.Dir(path))
 	}
 	info, err := os.Lstat(path)
@@ -38,9 +38,9 @@ func checkAndSecureFile(path string) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return unsuitableFileError(path, "it is a symbolic link", "Name the file that it leads to.")
 	case !info.Mode().IsRegular():
-		return unsuitableFileError(path, "it is no regular file", "Name a file on a disk.")
+		return unsuitableFileError(path, "it is not a regular file", "Name a file on a disk.")
 	case isOwnedByAnotherUser(info):
-		return unsuitableFileError(path, "it belongs to another user", "Each user has a ledger of his own; name another file.")
+		return unsuitableFileError(path, "it belongs to another user", "Each user has a ledger of their own; name another file.")
 	case info.Mode().Perm() != 0o600:
 		return os.Chmod(path, 0o600)
 	}
@@ -54,8 +54,9 @@ func unsuitableFileError(path, why, hint string) error {
 // errForeignDatabase: the file is a database of another program.
 var errForeignDatabase = errors.New("it is a database of another program")
 
-// checkIsLedgerDatabase sees that a database is a ledger, or empty, and changes nothing. Ledgers
-// from before they had an id are told by their tables.
+// checkIsLedgerDatabase checks that a database is a ledger or empty, and
+// changes nothing. Ledgers of before the application id are known by their
+// tables.
 func checkIsLedgerDatabase(ctx context.Context, conn *sql.Conn) error {
 	var id int64
 	if err := conn.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {

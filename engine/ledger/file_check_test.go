@@ -45,8 +45,8 @@ func TestForeignFile(t *testing.T) {
 		"DanglingLink": {"It would be made elsewhere.", func(t *testing.T, folder, path string) {
 			must(t, os.Symlink(filepath.Join(folder, "nothing"), path))
 		}, "symbolic link"},
-		"Pipe":       {"Nobody would ever read it.", func(t *testing.T, _, path string) { must(t, syscall.Mkfifo(path, 0o600)) }, "no regular file"},
-		"OpenFolder": {"Others could put theirs in its place.", func(t *testing.T, folder, _ string) { must(t, os.Chmod(folder, 0o777)) }, "written by all"},
+		"Pipe":       {"Nobody would ever read it.", func(t *testing.T, _, path string) { must(t, syscall.Mkfifo(path, 0o600)) }, "not a regular file"},
+		"OpenFolder": {"Others could put theirs in its place.", func(t *testing.T, folder, _ string) { must(t, os.Chmod(folder, 0o777)) }, "writable for all"},
 		"Anothers": {"Another user could put anything in it.", func(t *testing.T, _, path string) {
 			if os.Getuid() != 0 {
 				t.Skip("only root can give a file to another user")

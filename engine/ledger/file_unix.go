@@ -11,13 +11,14 @@ import (
 // noFollowFlag refuses to open a symbolic link.
 const noFollowFlag = syscall.O_NOFOLLOW
 
-// isOwnedByAnotherUser tells that a file belongs to another user, who is not root.
+// isOwnedByAnotherUser reports whether a file belongs to another user, who is
+// not root.
 func isOwnedByAnotherUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) != os.Geteuid() && stat.Uid != 0
 }
 
-// isWritableByAll tells that every user may put files in the place of those in a folder.
+// isWritableByAll reports whether every user can replace the files in a folder.
 func isWritableByAll(folder fs.FileInfo) bool {
 	return folder.Mode().Perm()&0o002 != 0 && folder.Mode()&fs.ModeSticky == 0
 }

@@ -2,7 +2,8 @@ package ledger
 
 import "io/fs"
 
-// Who may use a file is said by its access control list there, which is not looked at.
+// On Windows the access control list decides who may use a file. We do not
+// check it.
 const noFollowFlag = 0
 
 func isOwnedByAnotherUser(fs.FileInfo) bool { return false }

@@ -9,20 +9,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// generationRetention is how long the ledger knows a generation that is over. It is longer
-// than an inventory can be under way: the longest request_timeout is 15 minutes.
+// generationRetention is how long the ledger remembers a generation after its
+// end. It is longer than an inventory can take: the longest request_timeout is
+// 15 minutes.
 const generationRetention = time.Hour
 
 // beginGeneration begins a generation, and returns its number.
 //
-// Who opens a ledger may find a copy that is older than the inventories which are about.
-// Nothing in the copy tells: its sequence catches up with theirs. So an opening trusts no
-// inventory from before it. For example, a copy is made at sequence 8, web-1 is bound at 9,
-// and the copy is put back. An inventory of sequence 7 shows no web-1, and neither does the
-// copy: both would give its room away.
+// An opened ledger may be a copy that is older than existing inventories. The
+// copy cannot show that: its sequence catches up with theirs. So an opening
+// trusts no inventory from before it. For example, a copy is made at sequence
+// 8, web-1 is bound at 9, and the copy is put back. An inventory of sequence 7
+// shows no web-1, and neither does the copy: both would give away its room.
 //
-// A process that has the ledger open keeps its trust when others open it. It relies on the
-// generations since its own opening, of which the ledger notes where each one ended.
+// A process that has the ledger open keeps its trust when others open it. It
+// relies on all generations since its own opening. The ledger records where
+// each of them ended.
 func beginGeneration(ctx context.Context, conn *sql.Conn, now time.Time) (number int64, err error) {
 	for _, step := range []struct {
 		statement string
@@ -30,7 +32,8 @@ func beginGeneration(ctx context.Context, conn *sql.Conn, now time.Time) (number
 	}{
 		{`INSERT INTO generations (name, number, ended, ended_ms) SELECT generation, number, sequence, ?1 FROM tag`, []any{now.UnixMilli()}},
 		{`UPDATE tag SET generation = lower(hex(randomblob(8))), number = number + 1`, nil},
-		// What is dated ahead was dated by a wrong clock, and would never go.
+		// A generation that is dated ahead came from a wrong clock, and would
+		// stay for ever.
 		{`DELETE FROM generations WHERE abs(ended_ms - ?1) > ?2`, []any{now.UnixMilli(), generationRetention.Milliseconds()}},
 	} {
 		if _, err := conn.ExecContext(ctx, step.statement, step.args...); err != nil {
@@ -41,8 +44,9 @@ func beginGeneration(ctx context.Context, conn *sql.Conn, now time.Time) (number
 	return number, err
 }
 
-// newestServingSQL is the last sequence of inventories of the generation ?3 that this handle on the
-// ledger relies on, or -1. ?5 is the number of the generation that began with its opening.
+// newestServingSQL is the last sequence of the inventories of generation ?3
+// that this handle of the ledger trusts, or -1. ?5 is the number of the
+// generation that began when the handle was opened.
 const newestServingSQL = `
   CASE generation WHEN ?3 THEN sequence
   ELSE coalesce((SELECT min(ended, sequence) FROM generations WHERE name = ?3 AND number >= ?5), -1) END`
@@ -61,20 +65,21 @@ func (l *Ledger) CurrentTag(ctx context.Context) (tag engine.Tag, err error) {
 	return tag, nil
 }
 
-// compareInventory tells whether an inventory serves, and whether it is from before the
-// floor.
+// compareInventory reports whether an inventory may be used, and whether it is
+// older than the floor.
 func (s *store) compareInventory(ctx context.Context, now func() time.Time, inventory engine.Tag) (serves, belowFloor bool, err error) {
 	err = s.readTagAndReopenHosts(ctx, now, `SELECT ?4 BETWEEN floor AND (`+newestServingSQL+`) AS serves, ?4 < floor`, []any{inventory.Generation, inventory.Sequence, s.openedGeneration}, &serves, &belowFloor)
 	if err != nil {
-		return false, false, fmt.Errorf("cannot read whether an inventory serves the ledger: %w", err)
+		return false, false, fmt.Errorf("cannot read whether the ledger accepts an inventory: %w", err)
 	}
 	return serves, belowFloor, nil
 }
 
-// readTagAndReopenHosts reads columns of the tag. Where a close of a host is over, it opens the host
-// first: that raises the floor. The query's own parameters begin with ?3.
+// readTagAndReopenHosts reads columns of the tag. If a close of a host is over,
+// it first opens the host, which raises the floor. The query's own parameters
+// begin with ?3.
 func (s *store) readTagAndReopenHosts(ctx context.Context, now func() time.Time, query string, args []any, into ...any) error {
-	var over bool // a close of a host, or dated ahead
+	var over bool // a close of a host is over, or dated ahead
 	read := func() error {
 		return s.queryRow(ctx, query+`, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2) FROM tag`,
 			append([]any{now().UnixMilli(), maxCloseEnd(now())}, args...), append(into, &over)...)

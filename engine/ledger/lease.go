@@ -20,18 +20,20 @@ func (l *Ledger) Hold(ctx context.Context, key engine.Key) (release func(), err 
 	return l.store.keeper.Hold(ctx, l.LeaseTable(), key)
 }
 
-// ListCutOff lists the keys that begin so and whose makers died before they gave their
-// leases back.
+// ListCutOff lists the keys with a prefix whose makers died before they gave
+// back their leases.
 func (l *Ledger) ListCutOff(ctx context.Context, prefix string) ([]engine.Key, error) {
 	return lease.ListCutOff(ctx, l.LeaseTable(), prefix)
 }
 
-// ClearCutOff notes that a state names what was made by a key: it is no longer cut off.
+// ClearCutOff records that a state names the object of a key, so that it is no
+// longer cut off.
 func (l *Ledger) ClearCutOff(ctx context.Context, key engine.Key) error {
 	return lease.ClearCutOff(ctx, l.LeaseTable(), key)
 }
 
-// LeaseTable is where the leases of this region are kept, for who judges their holders.
+// LeaseTable returns the lease table of this region, for the code that checks
+// the holders.
 func (l *Ledger) LeaseTable() lease.Table { return leaseTable{l.store, l.region, l.now} }
 
 // leaseTable is the table of a region.
@@ -41,8 +43,9 @@ type leaseTable struct {
 	now    func() time.Time
 }
 
-// stillHasLease tells whether the lease of a key is still that which was taken by this name.
-// With no name, there is none to lose. As for DropLease, the region does not count.
+// stillHasLease reports whether the lease of a key still belongs to this
+// holder. Without a holder there is no lease to lose. As in DropLease, the
+// region does not count.
 func stillHasLease(ctx context.Context, tx transaction, key engine.Key, holder string) (kept bool, err error) {
 	if holder == "" {
 		return true, nil
@@ -51,7 +54,8 @@ func stillHasLease(ctx context.Context, tx transaction, key engine.Key, holder s
 	return kept, err
 }
 
-// lostLeaseError says that a lease was lost: it is a *engine.HeldError where another run has it.
+// lostLeaseError says that a lease was lost. It is a *engine.HeldError where
+// another run has it.
 func (l leaseTable) lostLeaseError(ctx context.Context, key engine.Key) error {
 	have, err := l.readLease(ctx, key)
 	switch {
@@ -63,8 +67,7 @@ func (l leaseTable) lostLeaseError(ctx context.Context, key engine.Key) error {
 	return &engine.HeldError{Key: key, By: have.Process.String()}
 }
 
-// takeLeaseSQL takes a lease that nobody has, or whose holder is the one who was found
-// dead.
+// takeLeaseSQL takes a lease that nobody has, or whose holder was found dead.
 //
 //	?1 region  ?2 key  ?3 holder  ?4 session  ?5 machine  ?6 pid  ?7 started  ?8 now  ?9 dead holder
 //	?10 parent  ?11 when it was started
@@ -94,7 +97,7 @@ func (l leaseTable) TakeLease(ctx context.Context, mine lease.Lease, dead string
 	return l.decodeOneLease(mine.Key, found)
 }
 
-// readLease reads one, ErrNotFound if nobody has it.
+// readLease reads a lease; ErrNotFound if nobody has it.
 func (l leaseTable) readLease(ctx context.Context, key engine.Key) (lease.Lease, error) {
 	var found string
 	if err := l.store.queryRow(ctx, selectLeasesSQL(whereKeyIs), []any{l.region, key}, &found); err != nil {
@@ -103,7 +106,8 @@ func (l leaseTable) readLease(ctx context.Context, key engine.Key) (lease.Lease,
 	return l.decodeOneLease(key, found)
 }
 
-// decodeOneLease is the lease that was read, ErrNotFound if nobody has it.
+// decodeOneLease returns the only lease of a result; ErrNotFound if there is
+// none.
 func (l leaseTable) decodeOneLease(key engine.Key, found string) (lease.Lease, error) {
 	have, err := l.decodeLeases(found)
 	switch {
@@ -121,7 +125,8 @@ const (
 	whereKeyHasPrefix = `substr(key, 1, length(?2)) = ?2`
 )
 
-// selectLeasesSQL reads the leases of the region ?1 that meet a condition, sorted by key.
+// selectLeasesSQL returns the query for the leases of region ?1 that meet a
+// condition, sorted by key.
 func selectLeasesSQL(condition string) string {
 	return `
 SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat_ms, 'Process',
@@ -129,11 +134,11 @@ SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat
 FROM (SELECT * FROM leases WHERE region = ?1 AND ` + condition + ` ORDER BY key)`
 }
 
-// decodeLeases reads what selectLeasesSQL found.
+// decodeLeases decodes the result of selectLeasesSQL.
 func (l leaseTable) decodeLeases(found string) ([]lease.Lease, error) {
 	var all []lease.Lease
 	if err := decodeJSON(found, &all); err != nil {
-		return nil, fmt.Errorf("the leases in the ledger make no sense: %w", err)
+		return nil, fmt.Errorf("the leases in the ledger cannot be decoded: %w", err)
 	}
 	for i := range all {
 		all[i].Age = l.now().Sub(time.UnixMilli(all[i].BeatMS))
@@ -141,8 +146,8 @@ func (l leaseTable) decodeLeases(found string) ([]lease.Lease, error) {
 	return all, nil
 }
 
-// DropLease implements lease.Table. The region does not count: that of a MAAS may have
-// got another name since.
+// DropLease implements lease.Table. The region does not count, because the
+// MAAS's region may have a new name by now.
 func (l leaseTable) DropLease(ctx context.Context, key engine.Key, holder string) error {
 	return l.store.exec(ctx, `DELETE FROM leases WHERE key = ?1 AND holder = ?2`, key, holder)
 }

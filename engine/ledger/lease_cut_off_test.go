@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestCutOff lists what dead processes held, until a state names it. What a process
-// holds that lives is neither listed nor forgotten.
+// TestCutOff lists what dead processes held, until a state names it. A lease of
+// a living process is neither listed nor forgotten.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")

@@ -1,10 +1,10 @@
-// Package ledger keeps reservations on SQL: what was decided for a key, until
-// MAAS shows it.
+// Package ledger stores reservations in SQL: the decision for a key, until MAAS
+// shows it.
 //
-// Every write is keyed and may be sent twice, and one that takes several
-// statements is one transaction. No statement that changes something returns
-// rows. So the same SQL serves a file that several processes share, and a
-// replicated database whose connection may break after a write was applied.
+// Every write is keyed and may be sent twice. A write of several statements is
+// one transaction. No statement that changes something returns rows. So the
+// same SQL serves a file that several processes share, and a replicated
+// database whose connection may break after a write was applied.
 package ledger
 
 import (
@@ -30,16 +30,16 @@ type Ledger struct {
 var _ engine.Ledger = (*Ledger)(nil)
 
 // Region returns the ledger of another MAAS in the same store. The name is any
-// text that all users of that MAAS agree on. Keys of two regions have nothing
-// to do with each other.
+// text that all users of that MAAS agree on. Keys of two regions are
+// independent.
 func (l *Ledger) Region(name string) *Ledger {
 	return &Ledger{store: l.store, region: name, now: l.now}
 }
 
-// Close gives up the store, for all of its regions. Closing twice is no error.
+// Close closes the store, for all its regions. Closing twice is no error.
 func (l *Ledger) Close() error { return l.store.DB.Close() }
 
-// newToken tells one call from all others.
+// newToken returns a token that no other call has.
 var newToken = rand.Text
 
 // neverShown is the shown_from of rows that no inventory shows.
@@ -54,14 +54,14 @@ func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	return finishLookup(ctx, l, key, have)
 }
 
-// rowLookup is a row that was looked for.
+// rowLookup is the result of a search for a row.
 type rowLookup struct {
 	scannedRow
 
 	isMissing bool // there is no such row
 }
 
-// readFrom looks for the row of a key, by itself or in a transaction.
+// readFrom reads the row of a key, alone or in a transaction.
 func (have *rowLookup) readFrom(ctx context.Context, from reader, region string, key engine.Key) error {
 	*have = rowLookup{}
 	err := from.queryRow(ctx, `SELECT `+rowColumns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{region, key}, have.scanTargets()...)
@@ -72,7 +72,7 @@ func (have *rowLookup) readFrom(ctx context.Context, from reader, region string,
 	return err
 }
 
-// finishLookup is the row of a key that was looked for, ErrNotFound if there is none.
+// finishLookup returns the row that was found; ErrNotFound if there is none.
 func finishLookup(ctx context.Context, l *Ledger, key engine.Key, have rowLookup) (engine.Row, error) {
 	if have.isMissing {
 		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
@@ -85,33 +85,34 @@ func finishLookup(ctx context.Context, l *Ledger, key engine.Key, have rowLookup
 	return row, err
 }
 
-// rowAge is how long ago a row was dated.
+// rowAge is the time since a row was dated.
 func rowAge(row engine.Row, now time.Time) time.Duration { return max(0, now.Sub(row.Since)) }
 
-// clockSlack is how far ahead of now a row may be dated: clocks are adjusted by
+// clockSlack is how far ahead of now a row may be dated. Clocks are adjusted by
 // less than that all the time.
 const clockSlack = 10 * time.Second
 
-// isDatedAhead tells that a row was dated by a clock that has been put back since.
+// isDatedAhead reports whether a row was dated by a clock that was set back
+// since.
 func isDatedAhead(row engine.Row, now time.Time) bool {
 	return row.State != engine.RowBound && row.Since.After(now.Add(clockSlack))
 }
 
-// redateRowsAhead takes it that what is dated ahead begins now, and returns that moment.
-// Nothing else would ever end the wait for it: e.g. a row that was dated a day
-// ahead would be young for a day.
+// redateRowsAhead redates rows that are dated ahead to now, and returns that
+// time. Otherwise the wait for them would not end: e.g. a row that was dated a
+// day ahead would be young for a day.
 func (l *Ledger) redateRowsAhead(ctx context.Context) (time.Time, error) {
 	now := l.now().UnixMilli()
 	err := l.store.exec(ctx, `
 UPDATE reservations SET since_ms = ?2 WHERE region = ?1 AND state <> 'bound' AND since_ms > ?3`,
 		l.region, now, now+clockSlack.Milliseconds())
 	if err != nil {
-		return time.Time{}, fmt.Errorf("cannot mend the dates of the ledger: %w", err)
+		return time.Time{}, fmt.Errorf("cannot correct the dates in the ledger: %w", err)
 	}
 	return time.UnixMilli(now).UTC(), nil
 }
 
-// listRows reads rows, mends their dates and says how old they are.
+// listRows reads rows, corrects their dates and sets their ages.
 func (l *Ledger) listRows(ctx context.Context, query string, args ...any) ([]engine.Row, error) {
 	rows, err := l.store.queryLedgerRows(ctx, query, args...)
 	now := l.now()
@@ -132,11 +133,12 @@ func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
 	return RenewAsHolder(ctx, l, l.store.keeper.Holder(row.Key), row)
 }
 
-// RenewAsHolder does what Renew does, for a run that took the lease of the row's key by this name;
-// empty: it took none. A run that lost its lease renews nothing. For example, A reserves
-// room and stands still, and B takes its lease: A must not compose beside B.
+// RenewAsHolder is Renew for a run that took the lease of the row's key as this
+// holder; empty: it took none. A run that lost its lease renews nothing. For
+// example, A reserves room and stalls, and B takes its lease: A must not
+// compose beside B.
 func RenewAsHolder(ctx context.Context, l *Ledger, holder string, row engine.Row) error {
-	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
+	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than before, so that a write is visible
 	have, kept := rowLookup{}, false
 	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
 		err := tx.exec(ctx, `
@@ -166,7 +168,7 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
 	case err != nil:
 		return err
 	case now.Token != row.Token || now.Attempt != row.Attempt || now.State != engine.RowPending:
-		return fmt.Errorf("the reservation of %s is another one by now: %w", row.Name, engine.ErrBusy)
+		return fmt.Errorf("the reservation of %s was replaced by another one: %w", row.Name, engine.ErrBusy)
 	case now.Since.UnixMilli() < since: // nothing was written
 		return hostClosedError(row.Name)
 	}
@@ -214,7 +216,7 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	bound, err := finishLookup(ctx, l, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return fmt.Errorf("%s was forgotten while it was bound: %w", row.Name, engine.ErrBusy)
+		return fmt.Errorf("the row of %s was forgotten while it was bound: %w", row.Name, engine.ErrBusy)
 	case err != nil:
 		return err
 	case bound.State == engine.RowLeaving:
@@ -234,7 +236,8 @@ WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, neverShow
 	return nil
 }
 
-// MayWrite implements engine.Ledger: who has the file may write all of it.
+// MayWrite implements engine.Ledger: a process that has the file may write all
+// of it.
 func (l *Ledger) MayWrite(context.Context, engine.Key) error { return nil }
 
 // Drop implements engine.Ledger.
@@ -251,17 +254,17 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?
 
 // PendingRows implements engine.Ledger. The rows are sorted by key.
 func (l *Ledger) PendingRows(ctx context.Context) ([]engine.Row, error) {
-	// What has no system id is pending or leaving, which the index finds.
+	// Rows without a system id are pending or leaving; the index finds them.
 	rows, err := l.listRows(ctx, `
 SELECT `+rowColumns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND system_id = '' ORDER BY key`, l.region, neverShown)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list what is pending: %w", err)
+		return nil, fmt.Errorf("cannot list the pending rows: %w", err)
 	}
 	return rows, nil
 }
 
-// Rows lists all rows of the region, sorted by key: what is reserved, known or
-// leaving.
+// Rows lists all rows of the region, sorted by key: pending, bound and leaving
+// ones.
 func (l *Ledger) Rows(ctx context.Context) ([]engine.Row, error) {
 	rows, err := l.listRows(ctx, `SELECT `+rowColumns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
 	if err != nil {

@@ -8,20 +8,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// MarkedRegion is the ledger of one MAAS, which it knows by the mark in that MAAS, so that two
-// addresses of one MAAS are one region. As long as there is no mark it knows the MAAS by
-// its address; what was noted so is of the mark's region once there is one.
+// MarkedRegion is the ledger of one MAAS, known by the mark in that MAAS. So
+// two addresses of one MAAS are one region. Until there is a mark, it knows the
+// MAAS by its address. The rows of the address move to the mark's region once
+// there is one.
 type MarkedRegion struct {
-	// Regions is the ledger of all regions, and Address what the MAAS is called without a
-	// mark.
+	// Regions is the ledger of all regions. Address is the name of the MAAS
+	// while it has no mark.
 	Regions Regions
 	Address string
-	// Marks are the MAAS's. They are set before the first use.
+	// Marks reads and makes the MAAS's mark. Set it before the first use.
 	Marks engine.RegionMarks
 
 	mu      sync.Mutex
 	ledger  RegionLedger // nil until the MAAS was asked
-	hasMark bool         // by its mark
+	hasMark bool         // ledger is that of the mark
 }
 
 var (
@@ -29,8 +30,9 @@ var (
 	_ engine.Leases = (*MarkedRegion)(nil)
 )
 
-// currentLedger returns the rows as far as the mark is known. Whether there is one is asked
-// once; who reserves something makes it, or closes a host.
+// currentLedger returns the region's ledger by the mark, as far as it is known.
+// It asks MAAS once for a mark. A caller that reserves something or closes a
+// host makes one.
 func (m *MarkedRegion) currentLedger(ctx context.Context) (RegionLedger, error) {
 	m.mu.Lock()
 	rows := m.ledger
@@ -45,9 +47,10 @@ func (m *MarkedRegion) currentLedger(ctx context.Context) (RegionLedger, error) 
 	return m.adoptMark(ctx, mark)
 }
 
-// ensureMarkedLedger returns the rows in which something is about to be reserved, or a host to be
-// closed: the MAAS gets a mark first. Else a run that knows the MAAS by another address
-// would not see it. A user who may make none goes on without it.
+// ensureMarkedLedger returns the region's ledger before a reservation or the
+// close of a host. It makes a mark in the MAAS first. Otherwise a run that
+// knows the MAAS by another address would not see the row. A user who may make
+// no mark continues without one.
 func (m *MarkedRegion) ensureMarkedLedger(ctx context.Context) (RegionLedger, error) {
 	m.mu.Lock()
 	rows, known := m.ledger, m.hasMark
@@ -62,9 +65,9 @@ func (m *MarkedRegion) ensureMarkedLedger(ctx context.Context) (RegionLedger, er
 	return m.adoptMark(ctx, mark)
 }
 
-// adoptMark takes the rows of a mark, and those of the address with them. Several may do that
-// at once: a ledger on another machine is asked without the lock, so that nobody waits for
-// another one's call.
+// adoptMark switches to the region of the mark, and moves the rows of the
+// address there. Several callers may do that at once. A remote ledger is asked
+// without the lock, so that nobody waits for another caller's request.
 func (m *MarkedRegion) adoptMark(ctx context.Context, mark string) (RegionLedger, error) {
 	rows := m.Regions.Region(m.Address)
 	if mark != "" {
@@ -81,7 +84,7 @@ func (m *MarkedRegion) adoptMark(ctx context.Context, mark string) (RegionLedger
 	return m.ledger, nil
 }
 
-// withLedger does something with the rows.
+// withLedger calls act with the region's ledger.
 func (m *MarkedRegion) withLedger(ctx context.Context, act func(RegionLedger) error) error {
 	rows, err := m.currentLedger(ctx)
 	if err != nil {
@@ -181,8 +184,8 @@ func (m *MarkedRegion) OpenHost(ctx context.Context, hostKey, holder string) err
 	return m.withLedger(ctx, func(l RegionLedger) error { return l.OpenHost(ctx, hostKey, holder) })
 }
 
-// Hold implements engine.Leases. It makes no mark: of a wish that is refused afterwards
-// nothing is left in MAAS.
+// Hold implements engine.Leases. It makes no mark, so that a request that is
+// refused later leaves nothing in MAAS.
 func (m *MarkedRegion) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
 	err = m.withLedger(ctx, func(l RegionLedger) error { release, err = l.Hold(ctx, key); return err })
 	return release, err

@@ -14,25 +14,25 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// ownerFile is, beside a ledger, the name of those who use it.
+// ownerFile is the file beside a ledger with the owner's name.
 const ownerFile = "maaslxd-owner"
 
-// maxOwnerBytes is more than an owner has.
+// maxOwnerBytes is longer than any owner's name.
 const maxOwnerBytes = 256
 
 var ownerPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// NewOwner makes up the name of an owner whom nobody else is.
+// NewOwner returns a random owner name that nobody else has.
 func NewOwner() string { return strings.ToLower(rand.Text()[:12]) }
 
-// ReadOwner is the owner that the users of a ledger in path are, and where it is kept:
-// the one that is noted beside it. ErrNotFound if there is none yet.
+// ReadOwner reads the owner in the file beside the ledger, and returns the
+// file's path. ErrNotFound if there is none yet.
 func ReadOwner(path string) (owner string, err error) {
 	return readOwnerFile(filepath.Join(filepath.Dir(path), ownerFile))
 }
 
-// EnsureOwner notes an owner beside a ledger, and returns it. Where there is one by
-// then, that one stays, and is returned.
+// EnsureOwner writes an owner beside a ledger, and returns it. If there is
+// already one, that one stays and is returned.
 func EnsureOwner(path, owner string) (string, error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -48,7 +48,7 @@ func EnsureOwner(path, owner string) (string, error) {
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return "", fileSystemError(kept, err)
 	}
-	// A link, unlike a renaming, never takes the place of what is there.
+	// A link, unlike a rename, never replaces an existing file.
 	switch err := os.Link(draft.Name(), kept); {
 	case err == nil:
 		return owner, nil
@@ -59,12 +59,12 @@ func EnsureOwner(path, owner string) (string, error) {
 	}
 }
 
-// noHardLinksError says that a file system has no links, by which a file comes to be whole
-// or not at all.
+// noHardLinksError says that a file system has no hard links. We need them to
+// create a file completely or not at all.
 func noHardLinksError(path string, cause error) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("%s cannot be made, because its file system makes no hard links: %v", path, cause),
-		Hint:    "Name a ledger on a local disk with a file system that has them, such as ext4, xfs or APFS, or set owner.",
+		Message: fmt.Sprintf("%s cannot be created, because its file system has no hard links: %v", path, cause),
+		Hint:    "Name a ledger on a local disk with ext4, xfs or APFS, or set owner.",
 		Err:     engine.ErrForbidden,
 	}
 }
@@ -83,16 +83,16 @@ func readOwnerFile(path string) (string, error) {
 	case err != nil:
 		return "", ownerFileError(path, err.Error())
 	case !info.Mode().IsRegular():
-		return "", ownerFileError(path, "it is no regular file")
+		return "", ownerFileError(path, "it is not a regular file")
 	case isOwnedByAnotherUser(info):
 		return "", ownerFileError(path, "it belongs to another user")
 	case info.Mode().Perm()&0o022 != 0 && noFollowFlag != 0:
-		return "", ownerFileError(path, fmt.Sprintf("other users may write it (mode %#o)", info.Mode().Perm()))
+		return "", ownerFileError(path, fmt.Sprintf("other users can write it (mode %#o)", info.Mode().Perm()))
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxOwnerBytes))
 	owner := strings.TrimSpace(string(text))
 	if err != nil || !ownerPattern.MatchString(owner) {
-		return "", ownerFileError(path, "it holds no name of letters, digits, dots, hyphens and underscores")
+		return "", ownerFileError(path, "it holds no valid name (letters, digits, dots, hyphens and underscores)")
 	}
 	return owner, nil
 }
@@ -100,7 +100,7 @@ func readOwnerFile(path string) (string, error) {
 func ownerFileError(path, why string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("%s does not tell who the owner is: %s", path, why),
-		Hint:    "Restore it from a backup, or set owner. Without it, another owner is made up, who goes on with nothing that was left unfinished.",
+		Hint:    "Restore it from a backup, or set owner. If you delete it, the next run uses a new owner, which does not continue unfinished VMs.",
 		Err:     engine.ErrForbidden,
 	}
 }

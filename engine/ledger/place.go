@@ -10,10 +10,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// place and move take the room that was chosen.
+// placeSQL and moveSQL reserve the chosen room.
 //
 //	?1 region  ?2 key  ?3 name  ?4 host  ?5 zone  ?6 group  ?7 cores  ?8 MiB  ?9 MiB of huge pages  ?10 disks
-//	?11 attempt  ?12 excluded hosts  ?13 milliseconds  ?14 token  ?15 never
+//	?11 attempt  ?12 excluded hosts  ?13 milliseconds  ?14 token  ?15 neverShown
 const (
 	placeSQL = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
@@ -33,8 +33,9 @@ func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, b
 	return l.PlaceWithToken(ctx, newToken(), r)
 }
 
-// PlaceWithToken does what Place does, for a call that may be sent several times: fresh is
-// true for all sendings of the call that made the row. The token is of that call alone.
+// PlaceWithToken is Place for a call that may be sent several times. fresh is
+// true for each sending of the call that made the row. The token belongs to
+// that call alone.
 func (l *Ledger) PlaceWithToken(ctx context.Context, token string, r engine.Reservation) (engine.Row, bool, error) {
 	if err := checkReservation(r); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
@@ -59,7 +60,7 @@ func (l *Ledger) PlaceWithToken(ctx context.Context, token string, r engine.Rese
 		default:
 			err = have.readFrom(ctx, tx, l.region, r.Key)
 		}
-		tx.cacheOccupancy(t) // nothing else has changed
+		tx.cacheOccupancy(t) // the row is the only change
 		return err
 	})
 	switch {
@@ -77,7 +78,8 @@ func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (e
 	return l.MoveWithToken(ctx, newToken(), attempt, r)
 }
 
-// MoveWithToken does what Move does, for a call that may be sent several times, as PlaceWithToken.
+// MoveWithToken is Move for a call that may be sent several times, like
+// PlaceWithToken.
 func (l *Ledger) MoveWithToken(ctx context.Context, token string, attempt int, r engine.Reservation) (engine.Row, bool, error) {
 	if err := checkReservation(r); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
@@ -98,7 +100,7 @@ func (l *Ledger) MoveWithToken(ctx context.Context, token string, attempt int, r
 		excluded := slices.Concat(r.Exclude, row.Excluded)
 		if host, ok := t.ChooseHost(r, excluded); ok {
 			have.scannedRow = newPendingRow(l, r, host, attempt, excluded, token)
-			have.row.Name = row.Name // which stays
+			have.row.Name = row.Name // the name stays
 			err = tx.exec(ctx, moveSQL, reservationArgs(l, have.scannedRow)...)
 		}
 		return err
@@ -118,7 +120,8 @@ func (l *Ledger) MoveWithToken(ctx context.Context, token string, attempt int, r
 	return row, row.Token == token, nil
 }
 
-// cachedOrReadOccupancy reads what is taken, for a reservation, unless the transaction has it.
+// cachedOrReadOccupancy returns the occupancy for a reservation, from the
+// transaction's cache or from the tables.
 func cachedOrReadOccupancy(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation) (*room.Occupancy, error) {
 	if t := tx.cachedOccupancy(); t != nil && t.IsCompleteFor(l.region, r) {
 		return t, nil
@@ -126,7 +129,8 @@ func cachedOrReadOccupancy(ctx context.Context, tx transaction, l *Ledger, r eng
 	return readOccupancy(ctx, tx, l, r, "")
 }
 
-// readOccupancy reads it for a reservation. The row of one key does not count.
+// readOccupancy reads the occupancy for a reservation. The row of the key
+// except does not count.
 //
 //	?1 region  ?2 the key  ?3 to ?5 the inventory's generation and sequence, the generation of this handle  ?6 group
 func readOccupancy(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation, except engine.Key) (*room.Occupancy, error) {
@@ -166,7 +170,7 @@ func newPendingRow(l *Ledger, r engine.Reservation, host engine.Candidate, attem
 	return scannedRow{row: row, disks: encodePools(room.DisksOnHost(r.Need, host)), excluded: encodeList(excluded), sinceMS: l.now().UnixMilli()}
 }
 
-// reservationArgs are the parameters of place and move.
+// reservationArgs returns the parameters of placeSQL and moveSQL.
 func reservationArgs(l *Ledger, s scannedRow) []any {
 	r := s.row
 	return []any{

@@ -6,12 +6,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Regions are the ledgers of all MAASes in one place: in a file or in memory (Local), or
-// at a service on another machine (remote.Client).
+// Regions are the ledgers of all MAASes in one store: a file, memory
+// (LocalRegions), or a service on another machine (remote.Client).
 type Regions interface {
 	// Region returns the ledger of one MAAS.
 	Region(name string) RegionLedger
-	// Close gives them up.
+	// Close closes the store.
 	Close() error
 }
 
@@ -19,13 +19,14 @@ type Regions interface {
 type RegionLedger interface {
 	engine.Ledger
 	engine.Leases
-	// TakeOverRegion gives this region the rows that another one has under its name: a MAAS
-	// was known by its address before it had a mark. Repeating it is safe.
+	// TakeOverRegion moves the rows of another region into this one: a MAAS was
+	// known by its address before it had a mark. Repeating it is safe.
 	TakeOverRegion(ctx context.Context, from string) error
-	// ListCutOff lists the keys that begin so and whose makers died before they gave their
-	// leases back.
+	// ListCutOff lists the keys with a prefix whose makers died before they
+	// gave back their leases.
 	ListCutOff(ctx context.Context, prefix string) ([]engine.Key, error)
-	// ClearCutOff notes that a state names what was made by a key: it is no longer cut off.
+	// ClearCutOff records that a state names the object of a key, so that it is
+	// no longer cut off.
 	ClearCutOff(ctx context.Context, key engine.Key) error
 }
 
@@ -34,7 +35,7 @@ var (
 	_ Regions      = LocalRegions{}
 )
 
-// LocalRegions are the regions of a ledger that this process has open.
+// LocalRegions are the regions of a ledger that this process has opened.
 type LocalRegions struct{ *Ledger }
 
 // Region implements Regions.

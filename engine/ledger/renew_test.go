@@ -61,8 +61,8 @@ func TestRenewWithinAMillisecond(t *testing.T) {
 	})
 }
 
-// TestRenewWithoutTheLease: who took the lease of a key and lost it renews nothing. Who never
-// took it, as the manager, may.
+// TestRenewWithoutTheLease: a run that took the lease of a key and lost it
+// renews nothing. A caller that never took it, such as the manager, may renew.
 func TestRenewWithoutTheLease(t *testing.T) {
 	elsewhere := lease.Lease{Key: "k", Holder: "another", Session: "elsewhere", Process: lease.Process{PID: 7}}
 	cases := map[string]struct {

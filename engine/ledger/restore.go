@@ -15,8 +15,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?15, ?9, ?10, ?11, ?16, ?12, ?13, ?14,
   CASE ?16 WHEN 'bound' THEN (SELECT sequence + 1 FROM tag) ELSE ?17 END)
 ON CONFLICT (region, key) DO NOTHING`
 
-// RestoreRow notes a row as it was kept elsewhere, for a ledger that ends with its process.
-// A key that has a row keeps that one. A row without a token is given one.
+// RestoreRow adds a row that was recorded elsewhere, for a ledger that ends
+// with its process. A key keeps its existing row. A row without a token gets
+// one.
 func RestoreRow(ctx context.Context, l *Ledger, row engine.Row) error {
 	err := checkNeed(row.Need)
 	if err == nil {

@@ -81,8 +81,8 @@ func fileSystemError(path string, err error) error {
 func damagedFileError(path string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the ledger %s is damaged, or is no ledger", path),
-		Hint: "When nothing is being created, move it away together with the files of that name that end in -wal and -shm: " +
-			"a new one is made, and VMs are found again by their marks in MAAS.",
+		Hint: "When no run is active, move it away, with its files that end in -wal and -shm. " +
+			"The next run makes a new ledger, and finds VMs by their marks in MAAS.",
 		Err: engine.ErrInvalid,
 	}
 }

@@ -52,12 +52,13 @@ type transaction interface {
 	cachedOccupancy() *room.Occupancy
 }
 
-// transactionFunc does in one transaction what is done as a whole or not at all. It may be called
-// several times, so it begins anew each time. Its errors are those of the statements, or a
-// *contentError. What it has read counts only where do returns nil: else it may still run.
+// transactionFunc does changes that happen as a whole or not at all. It may be
+// called several times, so each call starts from the beginning. Its errors are
+// those of the statements, or a *contentError. The values that it has read
+// count only where runTransaction returns nil: otherwise it may still run.
 //
-// What it reads of its own writes is true. By itself, a read of a replicated database might
-// be answered by a node that does not know yet that it leads no more.
+// It sees its own writes. Outside a transaction, a node that no longer leads,
+// but does not know that, could answer a read of a replicated database.
 type transactionFunc func(ctx context.Context, tx transaction) error
 
 // contentError says that what was read makes no sense. To read it again does not help.
@@ -190,10 +191,10 @@ func (s *store) queryLedgerRows(ctx context.Context, query string, args ...any) 
 	return all, err
 }
 
-// retryWhileBusy repeats what could not be done for now. The end of ctx is heeded between
-// two tries. It is not heeded inside one, unless the database is replicated: a
-// statement of SQLite takes milliseconds, and an interrupted one costs its
-// connection, which for a ledger in memory is all.
+// retryWhileBusy repeats do while the database is busy. It checks ctx between
+// two attempts. Only a replicated database also checks it inside one. A
+// statement of SQLite takes milliseconds. An interrupted statement costs its
+// connection, and for a ledger in memory that is the whole ledger.
 func (s *store) retryWhileBusy(ctx context.Context, do func(context.Context) error) error {
 	began := time.Now()
 	var last error // why the try before was not done

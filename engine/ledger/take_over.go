@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// TakeOverRegion gives this region the rows that another one has under its name: a MAAS
-// was known by its address before it had a mark. A key that both have stays where it
-// is. Repeating it is safe.
+// TakeOverRegion moves the rows of another region into this one: a MAAS was
+// known by its address before it had a mark. A key that both regions have stays
+// where it is. Repeating it is safe.
 func (l *Ledger) TakeOverRegion(ctx context.Context, from string) error {
 	for _, table := range []string{"reservations", "closed_hosts", "leases"} {
 		err := l.store.exec(ctx, `UPDATE OR IGNORE `+table+` SET region = ?1 WHERE region = ?2`, l.region, from)
@@ -18,8 +18,8 @@ func (l *Ledger) TakeOverRegion(ctx context.Context, from string) error {
 	return nil
 }
 
-// TakeOverKeys is TakeOverRegion for those alone whose keys begin so. Closed hosts stay, which
-// are nobody's.
+// TakeOverKeys is TakeOverRegion for the keys with a prefix. Closed hosts stay,
+// because they belong to no owner.
 func (l *Ledger) TakeOverKeys(ctx context.Context, from, prefix string) error {
 	for _, table := range []string{"reservations", "leases"} {
 		err := l.store.exec(ctx, `

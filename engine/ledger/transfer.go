@@ -15,13 +15,15 @@ type TransferResult struct {
 	AlreadyThere int // of them, those that it had already, by a transfer that was cut off
 }
 
-// TransferKeys moves what a ledger has of the keys that begin so to another one. Nothing may
-// be under way in it: where a run lives, MAAS may be composing or a VM host is closed, the
-// error is an *engine.Refusal with ErrBusy, and nothing has moved. It is an
-// ErrConflict where the other ledger has a different row of a key.
+// TransferKeys moves all entries of the keys with a prefix to another ledger.
+// Nothing may be under way with them. While a run lives, MAAS may be composing,
+// or a VM host is closed, the error is an *engine.Refusal with ErrBusy, and
+// nothing has moved. It is an ErrConflict where the other ledger has a
+// different row of a key.
 //
-// Rows are written to the other ledger first, in one statement, and dropped here then. Cut
-// off in between, both have them. A repetition goes on, as long as neither was used.
+// It first writes the rows to the other ledger, in one statement, and then
+// drops them here. If it is interrupted in between, both ledgers have them. You
+// can repeat it as long as neither was used.
 func TransferKeys(ctx context.Context, from, to *Ledger, prefix string) (TransferResult, error) {
 	entries, err := ListEntries(ctx, from, prefix)
 	if err != nil {

@@ -107,7 +107,7 @@ func TestTransfer(t *testing.T) {
 	if serves, err := service.AcceptsInventory(t.Context(), tag); err != nil || serves {
 		t.Errorf("an inventory from before serves: %t, %v", serves, err)
 	}
-	// What is pending takes room beside each inventory.
+	// A pending row takes room beside each inventory.
 	if _, _, err := service.Region("m1").Place(t.Context(), newReservation(t, service.Region("m1"), "ci/new", 2, 9)); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("the room is taken by what is pending: %v", err)
 	}

@@ -1,29 +1,29 @@
 package v1beta1
 
-// LXDConfig says more of a VM than its size.
+// LXDConfig describes a VM beyond its cores and memory.
 type LXDConfig struct {
 	// vmHost is the host that the VM must be on: its name, its id or its system
-	// id in MAAS. Empty: one that fits.
+	// id in MAAS. Empty: the manager chooses one that fits.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	VMHost *string `json:"vmHost,omitempty"`
 
-	// project is the LXD project that the VM is in. Only hosts that have it will
-	// do.
+	// project is the LXD project that the VM is in. The VM goes only to hosts
+	// that have the project.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Project *string `json:"project,omitempty"`
 
-	// profile of LXD that the VM gets. Only hosts that have it in their project
-	// will do. Empty: the one named maas where the project has it, else none.
-	// Where MAAS itself makes VMs there is no choice, and no other name than maas
-	// is taken: see --composer of the manager.
+	// profile is the LXD profile of the VM. The VM goes only to hosts that have
+	// it in their project. Empty: the profile maas where the project has it,
+	// else none. Where MAAS makes the VMs, only maas is accepted: see the
+	// manager's flag --composer.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Profile *string `json:"profile,omitempty"`
 
-	// pinnedCores are cores of the host that the VM is bound to, by number. The
-	// VM has as many cores.
+	// pinnedCores are the cores of the host that the VM is bound to, by number.
+	// The VM has as many cores as the list.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -34,17 +34,17 @@ type LXDConfig struct {
 	// +optional
 	HugePages bool `json:"hugepages,omitempty"`
 
-	// storage is the VM's root disk, and others.
+	// storage describes the VM's root disk and its other disks.
 	// +optional
 	Storage *LXDStorageConfig `json:"storage,omitempty"`
 
-	// network says what the VM's NICs join. Without it the VM has one, on a
+	// network describes the VM's NICs. Without it the VM has one NIC, on a
 	// network of the host with MAAS's DHCP.
 	// +optional
 	Network *LXDNetworkConfig `json:"network,omitempty"`
 
-	// tags that the VM gets in MAAS. Those that its host must carry are
-	// spec.tags.
+	// tags are the tags that the VM gets in MAAS. The tags that its host must
+	// carry are in spec.tags.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -52,13 +52,14 @@ type LXDConfig struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	Tags []string `json:"tags,omitempty"`
 
-	// domain of MAAS that the VM's name is in; empty: MAAS's default.
+	// domain is the DNS domain in MAAS of the VM's name. Empty: MAAS's default
+	// domain.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Domain string `json:"domain,omitempty"`
 }
 
-// LXDStorageConfig is the root disk of a VM, and others.
+// LXDStorageConfig describes the root disk of a VM and its other disks.
 type LXDStorageConfig struct {
 	// size of the root disk: a number of GB of 10⁹ bytes, or a quantity such as
 	// "60GB", "60Gi" or "1TB". Empty: minDiskSize, or 60 GB.
@@ -66,12 +67,13 @@ type LXDStorageConfig struct {
 	// +kubebuilder:validation:MaxLength=32
 	Size string `json:"size,omitempty"`
 
-	// pool of the host that the root disk is in; empty: the host's default.
+	// pool is the storage pool of the root disk on the host. Empty: the host's
+	// default pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Pool string `json:"pool,omitempty"`
 
-	// disks of the VM besides the root disk.
+	// disks are the VM's disks besides the root disk.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -80,35 +82,37 @@ type LXDStorageConfig struct {
 
 // LXDDisk is a disk of a VM besides its root disk.
 type LXDDisk struct {
-	// size of the disk, as that of the root disk.
+	// size of the disk, in the form of the root disk's size.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Size string `json:"size"`
 
-	// pool of the host that the disk is in; empty: the host's default.
+	// pool is the storage pool of the disk on the host. Empty: the host's
+	// default pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Pool string `json:"pool,omitempty"`
 }
 
-// LXDNetworkConfig says what the NICs of a VM join.
+// LXDNetworkConfig describes the NICs of a VM.
 type LXDNetworkConfig struct {
-	// bridge of the host that NICs join which say nothing else.
+	// bridge is the host's bridge for all NICs that name no bridge of their
+	// own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Bridge string `json:"bridge,omitempty"`
 
-	// devices are names of NICs, such as eth0 and eth1, that all join bridge. It
-	// is the short form of interfaces.
+	// devices are names of NICs, such as eth0 and eth1, that all join bridge.
+	// It is the short form of interfaces.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=15
 	Devices []string `json:"devices,omitempty"`
 
-	// interfaces of the VM, in the order in which it sees them. It boots from
-	// the first one.
+	// interfaces are the VM's NICs, in the order in which the VM sees them. It
+	// boots from the first one.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -122,14 +126,14 @@ type LinkMode string
 
 // The link modes, by MAAS's names.
 const (
-	// LinkAuto is an address that MAAS picks when it deploys, and configures.
+	// LinkAuto is an address that MAAS picks and configures when it deploys.
 	LinkAuto LinkMode = "auto"
-	// LinkDHCP is the same as LinkAuto for a VM: MAAS gives each of its NICs an
-	// automatic link once it has commissioned it, and no other one is set.
+	// LinkDHCP means the same as LinkAuto for a VM. MAAS gives each NIC of a VM
+	// an automatic link after commissioning, and we set no other.
 	LinkDHCP LinkMode = "dhcp"
-	// LinkStatic is a given address.
+	// LinkStatic is the address that the NIC's ip names.
 	LinkStatic LinkMode = "static"
-	// LinkUp is no address, which a VM cannot have: it is refused.
+	// LinkUp means no address. A VM cannot have that, so it is refused.
 	LinkUp LinkMode = "link_up"
 )
 
@@ -141,31 +145,32 @@ type LXDInterface struct {
 	// +kubebuilder:validation:MaxLength=15
 	Name string `json:"name"`
 
-	// bridge of the host that the NIC joins; empty: network.bridge, or one on
-	// the subnet or VLAN.
+	// bridge is the host's bridge that the NIC joins. Empty: network.bridge, or
+	// a bridge on the subnet or VLAN.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Bridge string `json:"bridge,omitempty"`
 
-	// subnet of MAAS that the NIC is in, by name or CIDR.
+	// subnet is the NIC's subnet in MAAS, by name or CIDR.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Subnet string `json:"subnet,omitempty"`
 
-	// vlan that the NIC is in, by its number in MAAS; 0 is the untagged one.
+	// vlan is the NIC's VLAN, by its number in MAAS. 0 is the untagged one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4094
 	VLAN *int32 `json:"vlan,omitempty"`
 
-	// mode is how MAAS gives the NIC its address: auto, which MAAS picks when it
-	// deploys, or static, which is ip. dhcp is taken and behaves as auto: MAAS
-	// gives each NIC of a VM an automatic link. link_up (no address) is refused
-	// for that reason. Empty: static where there is an ip, else auto.
+	// mode is how MAAS gives the NIC its address. With auto, MAAS picks an
+	// address when it deploys. With static, the address is ip. The mode dhcp is
+	// accepted and means auto: MAAS gives each NIC of a VM an automatic link.
+	// The mode link_up (no address) is refused for the same reason. Empty means
+	// static where ip is set, else auto.
 	// +optional
 	Mode LinkMode `json:"mode,omitempty"`
 
-	// ip is the NIC's address, with mode static. That of the first NIC may be
+	// ip is the NIC's address, with mode static. For the first NIC you can set
 	// staticIP instead.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
@@ -178,35 +183,35 @@ type MachineLXDConfig struct {
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// vmConfig says more of the VM.
+	// vmConfig describes the VM.
 	// +optional
 	VMConfig *VMConfig `json:"vmConfig,omitempty"`
 }
 
 // VMConfig is an older way to describe a VM.
 type VMConfig struct {
-	// diskSize is the size of the root disk in GB of 10⁹ bytes. It says the same
-	// as lxdConfig.storage.size.
+	// diskSize is the size of the root disk in GB of 10⁹ bytes. It means the
+	// same as lxdConfig.storage.size.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	DiskSize *int `json:"diskSize,omitempty"`
 
-	// storagePool of the host that the root disk is in. It says the same as
-	// lxdConfig.storage.pool.
+	// storagePool is the storage pool of the root disk on the host. It means
+	// the same as lxdConfig.storage.pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// network is the subnet of MAAS that the VM's NIC is in, by name or CIDR;
-	// of several, divided by commas, each gets a NIC: eth0, eth1 and so on.
+	// network is the subnet in MAAS of the VM's NIC, by name or CIDR. You can
+	// list several, divided by commas. Each gets a NIC: eth0, eth1 and so on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Network string `json:"network,omitempty"`
 
-	// interfaceLinkModes is how MAAS gives NICs their addresses, by their names,
-	// as mode of lxdConfig.network.interfaces does: auto, dhcp (the same), static
-	// or link_up (refused).
+	// interfaceLinkModes is how MAAS gives NICs their addresses, by NIC name.
+	// The modes are those of lxdConfig.network.interfaces: auto, dhcp (the
+	// same), static or link_up (refused).
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	InterfaceLinkModes map[string]LinkMode `json:"interfaceLinkModes,omitempty"`

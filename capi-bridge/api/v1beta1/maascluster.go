@@ -5,24 +5,26 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MaasClusterSpec is a wanted cluster, as far as MAAS is concerned.
+// MaasClusterSpec is the MAAS part of the cluster that you want.
 type MaasClusterSpec struct {
-	// dnsDomain is the domain of MAAS in which the cluster's API endpoint gets
-	// its name. It cannot change: machines that run know the cluster by it.
+	// dnsDomain is the DNS domain in MAAS for the name of the cluster's API
+	// endpoint. It cannot change, because running machines know the cluster by
+	// that name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="dnsDomain cannot change, because the machines of the cluster know its API by a name in it; make a new cluster"
 	DNSDomain string `json:"dnsDomain"`
 
-	// controlPlaneEndpoint is where the cluster's API is reached. What is given
-	// is honoured; without a host, a name in dnsDomain is made, and without a
-	// port it is 6443. It cannot change once host and port are set.
+	// controlPlaneEndpoint is the address of the cluster's API. The manager
+	// keeps the values that you set. Without a host it makes a name in
+	// dnsDomain. Without a port it takes 6443. The endpoint cannot change once
+	// host and port are set.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// failureDomains are availability zones of MAAS that machines may be in.
-	// Empty: all zones that have room.
+	// failureDomains are the availability zones in MAAS that machines may be
+	// in. Empty: all zones that have room.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -30,10 +32,11 @@ type MaasClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	FailureDomains []string `json:"failureDomains,omitempty"`
 
-	// preferredSubnets are subnets of MAAS, by CIDR or name, whose addresses are
-	// published for the API; of several, the first that a machine is in.
-	// Empty: those of the ConfigMap maas-preferred-subnet in the cluster's
-	// namespace; without that, any address.
+	// preferredSubnets are subnets in MAAS, by CIDR or name. The API is
+	// published with addresses from them. A machine in several of them is
+	// published with the first one in this list. Empty: the subnets of the
+	// ConfigMap maas-preferred-subnet in the cluster's namespace. Without that
+	// ConfigMap: any address.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -41,42 +44,43 @@ type MaasClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	PreferredSubnets []string `json:"preferredSubnets,omitempty"`
 
-	// lxdControlPlaneCluster makes LXD hosts of the cluster's bare-metal
-	// machines. It says the same as lxdConfig.enabled.
+	// lxdControlPlaneCluster turns the cluster's bare-metal machines into LXD
+	// hosts. It means the same as lxdConfig.enabled.
 	// +optional
 	LXDControlPlaneCluster *bool `json:"lxdControlPlaneCluster,omitempty"`
 
-	// lxdConfig says how the cluster's bare-metal machines become LXD hosts. A
-	// change counts for machines that are made from then on. Those that run already
-	// are registered once somebody has set up their LXD.
+	// lxdConfig describes how the cluster's bare-metal machines become LXD
+	// hosts. A change applies to machines that are made after it. A machine
+	// that already runs is registered once somebody has set up its LXD.
 	// +optional
 	LXDConfig *LXDHostConfig `json:"lxdConfig,omitempty"`
 
-	// identityRef says which MAAS the cluster is on. Without it, it is the one
-	// that the manager was given. It cannot change while the cluster lives.
+	// identityRef names the credentials for the cluster's MAAS. Without it, the
+	// manager uses its own. It cannot change while the cluster lives.
 	// +optional
 	IdentityRef *MaasIdentityReference `json:"identityRef,omitempty"`
 }
 
-// IdentityKind is what kind of object credentials are found by.
+// IdentityKind is the kind of the object that holds the credentials.
 // +kubebuilder:validation:Enum=MaasClusterIdentity;Secret
 type IdentityKind string
 
 // The kinds of identities.
 const (
-	// IdentityKindCluster is a MaasClusterIdentity, of several namespaces.
+	// IdentityKindCluster is a MaasClusterIdentity, which serves several
+	// namespaces.
 	IdentityKindCluster IdentityKind = "MaasClusterIdentity"
-	// IdentityKindSecret is a Secret of the cluster's own namespace.
+	// IdentityKindSecret is a Secret in the cluster's own namespace.
 	IdentityKindSecret IdentityKind = "Secret"
 )
 
-// MaasIdentityReference names a MaasClusterIdentity, or a Secret of the cluster's
-// namespace.
+// MaasIdentityReference names a MaasClusterIdentity, or a Secret in the
+// cluster's namespace.
 type MaasIdentityReference struct {
-	// kind is MaasClusterIdentity (empty says the same) or Secret: one of the
-	// cluster's namespace, with the keys maasEndpoint, apiKey and, if need be,
-	// caBundle. Clusters with a Secret of their own make no LXD hosts: the manager
-	// gives its key pair for LXD to no MAAS of a tenant's.
+	// kind is MaasClusterIdentity (the default) or Secret. The Secret is in the
+	// cluster's namespace and has the keys maasEndpoint, apiKey and, if needed,
+	// caBundle. A cluster with its own Secret makes no LXD hosts: the manager
+	// gives its LXD key pair to no tenant's MAAS.
 	// +optional
 	Kind IdentityKind `json:"kind,omitempty"`
 
@@ -87,23 +91,24 @@ type MaasIdentityReference struct {
 	Name string `json:"name"`
 }
 
-// MaasClusterStatus is what was seen of a cluster.
+// MaasClusterStatus is the observed state of a cluster.
 type MaasClusterStatus struct {
-	// initialization says how far the cluster is for the first time.
+	// initialization shows the progress of the cluster's first provisioning.
 	// +optional
 	Initialization MaasClusterInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// ready tells that the cluster's endpoint and failure domains are known. It
-	// is for readers of older versions; look at the condition Ready.
+	// ready is true when the cluster's endpoint and failure domains are known.
+	// It serves readers of older versions; look at the condition Ready.
 	// +optional
 	// +kubebuilder:default=false
 	Ready bool `json:"ready"`
 
-	// network is what MAAS has of the cluster.
+	// network is the part of the cluster that MAAS publishes.
 	// +optional
 	Network Network `json:"network,omitempty,omitzero"`
 
-	// failureDomains are availability zones of MAAS that machines may be in.
+	// failureDomains are the availability zones in MAAS that machines may be
+	// in.
 	// +optional
 	FailureDomains FailureDomains `json:"failureDomains,omitempty"`
 
@@ -112,20 +117,20 @@ type MaasClusterStatus struct {
 	Conditions Conditions `json:"conditions,omitempty"`
 }
 
-// MaasClusterInitializationStatus says how far a cluster is for the first
-// time.
+// MaasClusterInitializationStatus shows the progress of a cluster's first
+// provisioning.
 // +kubebuilder:validation:MinProperties=1
 type MaasClusterInitializationStatus struct {
-	// provisioned is true once machines can be made. It never turns false
+	// provisioned is true once machines can be made. It never becomes false
 	// again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// Network is what MAAS has of a cluster.
+// Network is the part of a cluster that MAAS publishes.
 type Network struct {
-	// dnsName is the full name of the API's DNS record, or the host that was
-	// given.
+	// dnsName is the full name of the API's DNS record, or the host that you
+	// set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	DNSName string `json:"dnsName,omitempty"`
@@ -147,19 +152,19 @@ type MaasCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted of the cluster.
+	// spec is the cluster that you want.
 	// +required
 	Spec MaasClusterSpec `json:"spec,omitzero"`
 
-	// status is what was seen of the cluster.
+	// status is the observed state of the cluster.
 	// +optional
 	Status MaasClusterStatus `json:"status,omitempty,omitzero"`
 }
 
-// GetConditions are the conditions of the cluster.
+// GetConditions implements conditions.Getter of Cluster API.
 func (c *MaasCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
 
-// SetConditions replaces the conditions of the cluster.
+// SetConditions implements conditions.Setter of Cluster API.
 func (c *MaasCluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
 
 // MaasClusterList is a list of clusters.

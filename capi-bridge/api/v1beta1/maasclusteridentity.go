@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaasClusterIdentitySpec is a MAAS, a user of it, and who may use both.
+// MaasClusterIdentitySpec names a MAAS, a user of it, and who may use both.
 type MaasClusterIdentitySpec struct {
 	// endpoint is MAAS's URL: "https://maas.example:5443/MAAS".
 	// +required
@@ -13,38 +13,43 @@ type MaasClusterIdentitySpec struct {
 	// +kubebuilder:validation:Pattern=`^https?://`
 	Endpoint string `json:"endpoint"`
 
-	// secretRef names the Secret that has MAAS's API key under the key apiKey.
+	// secretRef names the Secret that holds MAAS's API key under the key
+	// apiKey.
 	// +required
 	SecretRef SecretReference `json:"secretRef"`
 
-	// caBundle are certificates, PEM, of those who may vouch for MAAS's own.
-	// Empty: those that the manager's system trusts.
+	// caBundle holds PEM certificates of the authorities that sign MAAS's
+	// certificate. Empty: the authorities that the manager's system trusts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1048576
 	CABundle string `json:"caBundle,omitempty"`
 
-	// allowTakeOver lets the identity's clusters have machines that were not made
-	// for them: those that an object names under the annotation
+	// allowTakeOver lets the identity's clusters take machines that were not
+	// made for them. Two kinds of machines are meant: those that an object
+	// names under the annotation
 	// infrastructure.cluster.x-k8s.io/maas-take-over, and those that another
-	// management cluster left behind. Their deletion releases them. Empty: no.
+	// management cluster left behind. Deletion of the object releases the
+	// machine. Empty: no.
 	// +optional
 	AllowTakeOver bool `json:"allowTakeOver,omitempty"`
 
-	// limits say what of MAAS the identity's clusters may use; empty: everything.
+	// limits restrict which parts of MAAS the identity's clusters may use.
+	// Empty: everything is allowed.
 	// +optional
 	Limits IdentityLimits `json:"limits,omitempty,omitzero"`
 
-	// allowedNamespaces says which namespaces' clusters may use the identity.
-	// Without it no cluster may; an empty one, {}, allows all.
+	// allowedNamespaces selects the namespaces whose clusters may use the
+	// identity. Without it no cluster may. An empty one, {}, allows all.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
 
-// IdentityLimits say what of a MAAS clusters may use. An empty list allows all.
-// Where a list has one entry, it is taken for what a machine leaves open; where it
-// has several, the machine must name one.
+// IdentityLimits restrict which parts of a MAAS clusters may use. An empty list
+// allows all. A list with one entry supplies what a machine leaves open. With
+// several entries the machine must name one of them.
 type IdentityLimits struct {
-	// resourcePools that machines, and the hosts of VMs, may be in.
+	// resourcePools are the resource pools that machines and the hosts of VMs
+	// may be in.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -52,7 +57,7 @@ type IdentityLimits struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	ResourcePools []string `json:"resourcePools,omitempty"`
 
-	// zones that machines may be in.
+	// zones are the availability zones that machines may be in.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -60,8 +65,8 @@ type IdentityLimits struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	Zones []string `json:"zones,omitempty"`
 
-	// domains that clusters' names, and VMs, may be in. A VM that names none is in
-	// its cluster's dnsDomain then.
+	// domains are the DNS domains of clusters' names and of VMs. With a list, a
+	// VM that names no domain is in its cluster's dnsDomain.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -69,7 +74,7 @@ type IdentityLimits struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Domains []string `json:"domains,omitempty"`
 
-	// hosts of LXD that VMs may be on, by their names in MAAS.
+	// hosts are the LXD hosts that VMs may be on, by their names in MAAS.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -86,18 +91,18 @@ type SecretReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// namespace of the Secret: the manager's own, which need not be named. A Secret
-	// of another namespace is refused: who makes identities could else have any
-	// Secret's apiKey sent anywhere.
+	// namespace of the Secret. Only the manager's own namespace is accepted,
+	// and you can leave it out. Otherwise anybody who makes identities could
+	// send the apiKey of any Secret anywhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// AllowedNamespaces says which namespaces will do: those of the list, and
-// those that the selector fits. Without both, all will.
+// AllowedNamespaces selects namespaces: those of the list, and those that the
+// selector matches. Without both, all namespaces are allowed.
 type AllowedNamespaces struct {
-	// list of namespaces, by name.
+	// list names the allowed namespaces.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -105,13 +110,13 @@ type AllowedNamespaces struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	List []string `json:"list,omitempty"`
 
-	// selector fits namespaces by their labels.
+	// selector matches namespaces by their labels.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// MaasClusterIdentity is a MAAS and a user of it, for the clusters of several
-// namespaces.
+// MaasClusterIdentity names a MAAS and a user of it, for the clusters of
+// several namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=maasclusteridentities,scope=Cluster,categories=cluster-api
@@ -124,7 +129,7 @@ type MaasClusterIdentity struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted of the identity.
+	// spec is the identity that you want.
 	// +required
 	Spec MaasClusterIdentitySpec `json:"spec,omitzero"`
 }

@@ -5,26 +5,27 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MaasClusterTemplateSpec is what a ClusterClass makes MaasClusters of. It
-// cannot change: a ClusterClass takes a new template instead.
+// MaasClusterTemplateSpec is the pattern from which a ClusterClass makes
+// MaasClusters. It cannot change: give the ClusterClass a new template instead.
 type MaasClusterTemplateSpec struct {
-	// template of a MaasCluster.
+	// template is the MaasCluster to copy.
 	// +required
 	Template MaasClusterTemplateResource `json:"template"`
 }
 
-// MaasClusterTemplateResource is a MaasCluster to be.
+// MaasClusterTemplateResource is the metadata and spec of the MaasClusters.
 type MaasClusterTemplateResource struct {
-	// metadata that the MaasClusters get.
+	// metadata is the metadata that the MaasClusters get.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the MaasClusters.
+	// spec is the spec that the MaasClusters get.
 	// +required
 	Spec MaasClusterSpec `json:"spec"`
 }
 
-// MaasClusterTemplate is what a ClusterClass makes MaasClusters of.
+// MaasClusterTemplate is the pattern from which a ClusterClass makes
+// MaasClusters.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=maasclustertemplates,scope=Namespaced,categories=cluster-api
@@ -35,7 +36,7 @@ type MaasClusterTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted of the template.
+	// spec is the template that you want.
 	// +required
 	Spec MaasClusterTemplateSpec `json:"spec,omitzero"`
 }

@@ -4,18 +4,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MachineState is a machine's state by MAAS's own name, such as "Deployed",
-// "Failed commissioning" or "Rescue mode".
+// MachineState is the name that MAAS has for a machine's state, such as
+// "Deployed", "Failed commissioning" or "Rescue mode".
 type MachineState string
 
-// MaasMachineStatus is what was seen of a machine. All of it can be found out
-// again.
+// MaasMachineStatus is the observed state of a machine. The manager can find
+// out all of it again.
 type MaasMachineStatus struct {
-	// initialization says how far the machine is for the first time.
+	// initialization shows the progress of the machine's first provisioning.
 	// +optional
 	Initialization MaasMachineInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// ready tells that the machine is deployed and runs. It is for readers of
+	// ready is true when the machine is deployed and runs. It serves readers of
 	// older versions; look at the condition Ready.
 	// +optional
 	// +kubebuilder:default=false
@@ -27,15 +27,15 @@ type MaasMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// provisioningMode is what the machine is made of.
+	// provisioningMode says whether the machine is bare metal or a VM.
 	// +optional
 	ProvisioningMode *ProvisioningMode `json:"provisioningMode,omitempty"`
 
-	// machineState is the machine's state as MAAS calls it.
+	// machineState is the name that MAAS has for the machine's state.
 	// +optional
 	MachineState *MachineState `json:"machineState,omitempty"`
 
-	// machinePowered tells whether the machine is switched on.
+	// machinePowered is true when the machine is switched on.
 	// +optional
 	MachinePowered bool `json:"machinePowered,omitempty"`
 
@@ -49,7 +49,7 @@ type MaasMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// dnsAttached tells whether the DNS record of the cluster's API has the
+	// dnsAttached is true when the DNS record of the cluster's API has the
 	// machine's address.
 	// +optional
 	DNSAttached bool `json:"dnsAttached,omitempty"`
@@ -62,17 +62,17 @@ type MaasMachineStatus struct {
 	// +optional
 	LXDProject *string `json:"lxdProject,omitempty"`
 
-	// vmResourceUsage is what a VM takes of its host.
+	// vmResourceUsage is the room that a VM takes on its host.
 	// +optional
 	VMResourceUsage *VMResourceUsage `json:"vmResourceUsage,omitempty"`
 
-	// failureReason is never set; it is there for readers of older versions. See
+	// failureReason is never set. It serves readers of older versions; look at
 	// the conditions.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// failureMessage is never set; it is there for readers of older versions.
-	// See the conditions.
+	// failureMessage is never set. It serves readers of older versions; look at
+	// the conditions.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
@@ -81,27 +81,28 @@ type MaasMachineStatus struct {
 	Conditions Conditions `json:"conditions,omitempty"`
 }
 
-// MaasMachineInitializationStatus says how far a machine is for the first
-// time.
+// MaasMachineInitializationStatus shows the progress of a machine's first
+// provisioning.
 // +kubebuilder:validation:MinProperties=1
 type MaasMachineInitializationStatus struct {
-	// provisioned is true once the machine is deployed. It never turns false
+	// provisioned is true once the machine is deployed. It never becomes false
 	// again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// VMResourceUsage is what a VM takes of its host.
+// VMResourceUsage is the room that a VM takes on its host.
 type VMResourceUsage struct {
-	// allocatedCores is the number of its cores.
+	// allocatedCores is the number of the VM's cores.
 	// +optional
 	AllocatedCores int `json:"allocatedCores"`
 
-	// allocatedMemory is its memory in MiB, which MAAS calls MB.
+	// allocatedMemory is the VM's memory in MiB, which MAAS calls MB.
 	// +optional
 	AllocatedMemory int `json:"allocatedMemory"`
 
-	// allocatedDisk is the size of all its disks, in GB of 10⁹ bytes.
+	// allocatedDisk is the size of all the VM's disks together, in GB of 10⁹
+	// bytes.
 	// +optional
 	AllocatedDisk int `json:"allocatedDisk"`
 }

@@ -6,40 +6,41 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MaasMachineTemplateSpec is what MaasMachines are made of. It cannot change:
-// a control plane or a MachineDeployment takes a new template instead.
+// MaasMachineTemplateSpec is the pattern from which MaasMachines are made. It
+// cannot change: give the control plane or MachineDeployment a new template
+// instead.
 type MaasMachineTemplateSpec struct {
-	// template of a MaasMachine.
+	// template is the MaasMachine to copy.
 	// +required
 	Template MaasMachineTemplateResource `json:"template"`
 }
 
-// MaasMachineTemplateResource is a MaasMachine to be.
+// MaasMachineTemplateResource is the metadata and spec of the MaasMachines.
 type MaasMachineTemplateResource struct {
-	// metadata that the MaasMachines get.
+	// metadata is the metadata that the MaasMachines get.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the MaasMachines.
+	// spec is the spec that the MaasMachines get.
 	// +required
 	Spec MaasMachineSpec `json:"spec"`
 }
 
-// MaasMachineTemplateStatus is what a Node of the template would have, for an
-// autoscaler that starts from no Node at all.
+// MaasMachineTemplateStatus describes the Nodes of the template, for an
+// autoscaler that starts with no Node.
 type MaasMachineTemplateStatus struct {
-	// capacity of a Node: cpu, memory and ephemeral-storage, as far as the
-	// template asks for them.
+	// capacity of a Node: cpu, memory and ephemeral-storage, where the template
+	// asks for them.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
-	// nodeInfo of a Node.
+	// nodeInfo describes the system of a Node.
 	// +optional
 	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
 }
 
-// NodeInfo is what an autoscaler must know of a Node. Of its architecture a
-// template says nothing: it is that of the machine which MAAS finds.
+// NodeInfo is what an autoscaler must know of a Node. The architecture is
+// missing: it depends on the machine that MAAS finds.
 // +kubebuilder:validation:MinProperties=1
 type NodeInfo struct {
 	// operatingSystem of the Node.
@@ -48,7 +49,7 @@ type NodeInfo struct {
 	OperatingSystem string `json:"operatingSystem,omitempty"`
 }
 
-// MaasMachineTemplate is what MaasMachines are made of.
+// MaasMachineTemplate is the pattern from which MaasMachines are made.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=maasmachinetemplates,scope=Namespaced,categories=cluster-api
@@ -63,11 +64,11 @@ type MaasMachineTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted of the template.
+	// spec is the template that you want.
 	// +required
 	Spec MaasMachineTemplateSpec `json:"spec,omitzero"`
 
-	// status is what was seen of the template.
+	// status is the observed state of the template.
 	// +optional
 	Status MaasMachineTemplateStatus `json:"status,omitempty,omitzero"`
 }

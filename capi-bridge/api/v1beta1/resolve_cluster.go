@@ -6,20 +6,20 @@ import (
 
 // Defaults of LXD hosts.
 const (
-	// DefaultStorageBackend is how their storage pool stores.
+	// DefaultStorageBackend is the driver of their storage pool.
 	DefaultStorageBackend = "zfs"
 	// DefaultStorageGB is the size of their storage pool in GB of 10⁹ bytes.
 	DefaultStorageGB = 50
 	// DefaultBridge is the bridge that VMs join.
 	DefaultBridge = "br0"
-	// IncumbentStoragePercent is the part of a machine's disk that CAPMaaS made the
-	// pool of, whatever storageSize said.
+	// IncumbentStoragePercent is the part of a machine's disk that CAPMaaS gave
+	// to the pool, whatever storageSize said.
 	IncumbentStoragePercent = 80
 	incumbentStorageSize    = "50"
 )
 
-// ResolvedHosts is what the bare-metal machines of a cluster become, in one
-// way.
+// ResolvedHosts says how the bare-metal machines of a cluster become LXD hosts,
+// with one field for each value.
 //
 // +kubebuilder:object:generate=false
 type ResolvedHosts struct {
@@ -29,23 +29,23 @@ type ResolvedHosts struct {
 	ResourcePool string
 	// StorageBackend of the pool: zfs, btrfs, lvm or dir.
 	StorageBackend string
-	// StorageGB is the size of the pool in GB of 10⁹ bytes; 0 with dir, and with
-	// StoragePercent.
+	// StorageGB is the size of the pool in GB of 10⁹ bytes. It is 0 with dir
+	// and with StoragePercent.
 	StorageGB int64
-	// StoragePercent is the size of the pool as a part of the machine's first disk;
-	// 0: StorageGB is its size.
+	// StoragePercent is the size of the pool as a part of the machine's first
+	// disk. With 0, StorageGB is the size.
 	StoragePercent int
 	// NICType is how VMs are attached.
 	NICType NICType
-	// Parent is the bridge, which is made in MAAS where it is not there, or with
-	// macvlan the NIC; never empty.
+	// Parent is the bridge, or with macvlan the NIC; never empty. A missing
+	// bridge is made in MAAS.
 	Parent string
 }
 
-// ResolveHosts makes one thing of the fields that say how the cluster's
-// bare-metal machines become LXD hosts; nil: they do not. It changes nothing
-// of the spec. The errors name the fields below at that contradict each other
-// or cannot be, and what to do about it; then the answer must not be used.
+// ResolveHosts combines the fields that say how the cluster's bare-metal
+// machines become LXD hosts. It returns nil where they do not. It does not
+// change the spec. The errors name fields below at that contradict each other
+// or cannot be, with a way out. With errors, do not use the result.
 func (s *MaasClusterSpec) ResolveHosts(at *field.Path) (*ResolvedHosts, field.ErrorList) {
 	config := valueOrZero(s.LXDConfig)
 	below := at.Child("lxdConfig")
@@ -68,7 +68,7 @@ func (h *ResolvedHosts) resolveStorage(at *field.Path, config LXDHostConfig) fie
 		h.StorageBackend = DefaultStorageBackend
 	}
 	if h.StorageBackend == "dir" {
-		h.StorageGB = 0 // it takes what its file system has
+		h.StorageGB = 0 // it takes the space of its file system
 		return nil
 	}
 	if config.StorageSize == "" {
@@ -102,22 +102,23 @@ func (h *ResolvedHosts) resolveNetwork(at *field.Path, config LXDHostConfig) fie
 	return errs
 }
 
-// isStoredByIncumbent tells that nobody chose the size of the pool: CAPMaaS's CRD
-// stored "50" beside skipNetworkUpdate in every object, and CAPMaaS never read it.
+// isStoredByIncumbent reports whether nobody chose the size of the pool.
+// CAPMaaS's CRD stored "50" beside skipNetworkUpdate in every object, and
+// CAPMaaS never read it.
 func (c LXDHostConfig) isStoredByIncumbent() bool {
 	return c.StorageSize == incumbentStorageSize && c.SkipNetworkUpdate != nil
 }
 
-// resolveMacvlan puts VMs beside a NIC. Its name is needed before there is a machine that
-// could be asked: it is part of the machine's first boot.
+// resolveMacvlan puts VMs beside a NIC. The NIC's name is needed before there
+// is a machine to ask: it is part of the machine's first boot.
 func (h *ResolvedHosts) resolveMacvlan(at *field.Path, config LXDHostConfig) field.ErrorList {
 	var errs field.ErrorList
 	if config.NetworkBridge != "" {
-		errs = append(errs, field.Forbidden(at.Child("networkBridge"), "macvlan has no bridge; leave it out, or take nicType: bridge"))
+		errs = append(errs, field.Forbidden(at.Child("networkBridge"), "macvlan has no bridge; leave it out, or set nicType: bridge"))
 	}
 	if h.Parent = config.NICParent; h.Parent == "" {
 		errs = append(errs, field.Required(at.Child("nicParent"),
-			"macvlan puts VMs beside a NIC; name that of the machines, such as eno1, or take nicType: bridge"))
+			"macvlan puts VMs beside a NIC; name the NIC of the machines, such as eno1, or set nicType: bridge"))
 	}
 	return errs
 }

@@ -15,47 +15,49 @@ const (
 	// MinVMMemoryMiB is the least memory that MAAS composes a VM with
 	// (forms/pods.py, ComposeMachineForm).
 	MinVMMemoryMiB = 1024
-	// DefaultVMDiskGB is the size of a root disk for which nothing is said, in
-	// GB of 10⁹ bytes: that of older versions.
+	// DefaultVMDiskGB is the size of a root disk where the spec names none, in
+	// GB of 10⁹ bytes. Older versions used the same.
 	DefaultVMDiskGB = 60
 )
 
-// ResolvedMachine is what a MaasMachineSpec asks for, in one way.
+// ResolvedMachine is the machine that a MaasMachineSpec asks for, with one
+// field for each value.
 //
 // +kubebuilder:object:generate=false
 type ResolvedMachine struct {
 	Mode ProvisioningMode
-	// ProviderIDForm is how the providerID is to be written.
+	// ProviderIDForm is the form in which the providerID is written.
 	ProviderIDForm providerid.Form
-	// Image is what MAAS installs.
+	// Image is the image that MAAS installs.
 	Image string
-	// FailureDomain is the availability zone, where the Machine names none;
+	// FailureDomain is the availability zone where the Machine names none;
 	// empty: any.
 	FailureDomain string
 	// ResourcePool of the machine, or of the host of a VM; empty: any.
 	ResourcePool string
-	// Tags that the machine, or the host of a VM, must carry: all of them.
+	// Tags that the machine, or the host of a VM, must all carry.
 	Tags []string
-	// Cores and MemoryMiB: the least ones of a machine, those of a VM.
+	// Cores and MemoryMiB are the least ones of a machine, and the exact ones
+	// of a VM.
 	Cores     int
 	MemoryMiB int64
 	// MinDiskGB is the least size of a bare-metal machine's largest disk.
 	MinDiskGB int64
 	// InMemory leaves the disks alone.
 	InMemory bool
-	// WaitForStaticIP tells that there shall be a static address, and that it is
+	// WaitForStaticIP is true where the machine needs a static address that is
 	// not known yet.
 	WaitForStaticIP bool
 	// StaticIP is the static address; the zero Addr: none.
 	StaticIP netip.Addr
-	// StaticSubnet is the subnet that StaticIP is in; the zero Prefix: the one
-	// in MAAS that has it.
+	// StaticSubnet is the subnet of StaticIP. The zero Prefix means the subnet
+	// in MAAS that has the address.
 	StaticSubnet netip.Prefix
-	// VM says more of a VM; nil: it is bare metal.
+	// VM describes a VM; nil: the machine is bare metal.
 	VM *ResolvedVM
 }
 
-// ResolvedVM is what a VM is, besides its cores and memory.
+// ResolvedVM describes a VM besides its cores and memory.
 //
 // +kubebuilder:object:generate=false
 type ResolvedVM struct {
@@ -66,8 +68,8 @@ type ResolvedVM struct {
 	HugePages   bool
 	// Disks, the root disk first.
 	Disks []ResolvedDisk
-	// Interfaces in the order in which the VM shall see them; none: one, as MAAS
-	// gives it.
+	// Interfaces in the order in which the VM sees them. An empty list means
+	// one NIC, as MAAS gives it.
 	Interfaces []ResolvedInterface
 	// Tags that the VM gets.
 	Tags   []string
@@ -94,10 +96,9 @@ type ResolvedInterface struct {
 	IP     netip.Addr // with Mode static
 }
 
-// Resolve makes one thing of the fields that say the same in different words.
-// It changes nothing of the spec. The errors name the fields below at that
-// contradict each other or cannot be, and what to do about it; then the
-// answer must not be used.
+// Resolve combines the fields that mean the same into one value each. It does
+// not change the spec. The errors name fields below at that contradict each
+// other or cannot be, with a way out. With errors, do not use the result.
 func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorList) {
 	mode, form, errs := s.resolveMode(at)
 	m := ResolvedMachine{
@@ -112,7 +113,7 @@ func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorL
 		InMemory:       s.DeployInMemory,
 	}
 	if strings.TrimSpace(s.Image) == "" {
-		errs = append(errs, field.Required(at.Child("image"), `say what MAAS installs, such as "ubuntu/noble"`))
+		errs = append(errs, field.Required(at.Child("image"), `name the image that MAAS installs, such as "ubuntu/noble"`))
 	}
 	var more field.ErrorList
 	m.StaticIP, m.StaticSubnet, more = s.StaticIP.resolve(at.Child("staticIP"))
@@ -128,13 +129,13 @@ func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorL
 	return m, append(errs, more...)
 }
 
-// statedMode is a field that says what a machine is made of.
+// statedMode is a field that says whether a machine is bare metal or a VM.
 type statedMode struct {
 	field, text string
 	mode        ProvisioningMode
 }
 
-// resolveMode is what the machine is made of, as the fields that say so agree on.
+// resolveMode returns the mode that all these fields agree on.
 func (s *MaasMachineSpec) resolveMode(at *field.Path) (ProvisioningMode, providerid.Form, field.ErrorList) {
 	said := s.statedModes()
 	if len(said) == 0 {
@@ -160,8 +161,9 @@ func (s *MaasMachineSpec) resolveMode(at *field.Path) (ProvisioningMode, provide
 	return mode, form, nil
 }
 
-// statedModes are the fields that say what the machine is made of. A field that
-// only refuses VMs says nothing where another asks for bare metal anyway.
+// statedModes returns the fields that say whether the machine is bare metal or
+// a VM. A field that only refuses VMs does not count where another one asks for
+// bare metal.
 func (s *MaasMachineSpec) statedModes() []statedMode {
 	var all []statedMode
 	if s.ProvisioningMode != nil {
@@ -183,8 +185,8 @@ func (s *MaasMachineSpec) statedModes() []statedMode {
 	return all
 }
 
-// checkVMFields refuses what only a VM has. What older versions let stand beside
-// lxd.enabled: false is passed over, as they did.
+// checkVMFields refuses fields that only a VM can have. Older versions accepted
+// them beside lxd.enabled: false, so they pass there.
 func (s *MaasMachineSpec) checkVMFields(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	const hint = "only a VM has it; set provisioningMode: lxd, or leave it out"
@@ -197,7 +199,7 @@ func (s *MaasMachineSpec) checkVMFields(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// valueOrZero is what the pointer points to, or nothing.
+// valueOrZero returns the value behind the pointer, or the zero value.
 func valueOrZero[T any](of *T) T {
 	if of == nil {
 		var zero T

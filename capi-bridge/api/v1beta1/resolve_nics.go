@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// resolveInterfaces of a VM, from the one of three forms that is used; the address of
-// the first is also the machine's static one.
+// resolveInterfaces returns the NICs of a VM, from whichever of the three forms
+// the spec uses. The address of the first NIC is also the machine's static
+// address.
 func resolveInterfaces(at *field.Path, network LXDNetworkConfig, older VMConfig, m *ResolvedMachine) ([]ResolvedInterface, field.ErrorList) {
 	below := at.Child("lxdConfig", "network")
 	var nics []ResolvedInterface
 	var errs field.ErrorList
 	switch {
 	case len(network.Interfaces) > 0 && len(network.Devices) > 0:
-		errs = append(errs, field.Forbidden(below.Child("devices"), "it is the short form of interfaces; leave out one of them"))
+		errs = append(errs, field.Forbidden(below.Child("devices"), "devices is the short form of interfaces; leave out one of them"))
 	case older.Network != "" && (len(network.Interfaces) > 0 || len(network.Devices) > 0):
-		errs = append(errs, field.Forbidden(at.Child("lxd", "vmConfig", "network"), "lxdConfig.network says what the NICs join; leave out one of them"))
+		errs = append(errs, field.Forbidden(at.Child("lxd", "vmConfig", "network"), "contradicts lxdConfig.network, which describes the NICs; leave out one of them"))
 	case len(network.Interfaces) > 0:
 		nics, errs = listedInterfaces(below.Child("interfaces"), network)
 	case len(network.Devices) > 0:
@@ -37,7 +38,7 @@ func resolveInterfaces(at *field.Path, network LXDNetworkConfig, older VMConfig,
 	return nics, append(errs, m.assignAddresses(at, nics)...)
 }
 
-// listedInterfaces are NICs as they are described one by one.
+// listedInterfaces returns the NICs that the spec describes one by one.
 func listedInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInterface, field.ErrorList) {
 	var nics []ResolvedInterface
 	var errs field.ErrorList
@@ -54,9 +55,9 @@ func listedInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInter
 			ip, err := netip.ParseAddr(n.IP)
 			switch {
 			case err != nil || ip.Zone() != "":
-				errs = append(errs, field.Invalid(at.Index(i).Child("ip"), n.IP, `is no address; write it without a prefix, such as "10.0.0.5"`))
+				errs = append(errs, field.Invalid(at.Index(i).Child("ip"), n.IP, `is not an IP address; write it without a prefix, such as "10.0.0.5"`))
 			case n.Mode != "" && n.Mode != LinkStatic:
-				errs = append(errs, field.Invalid(at.Index(i).Child("mode"), n.Mode, "a NIC with an ip has the mode static; leave out one of them"))
+				errs = append(errs, field.Invalid(at.Index(i).Child("mode"), n.Mode, "contradicts ip, which needs the mode static; leave out mode or ip"))
 			}
 			nic.IP, nic.Mode = ip, LinkStatic
 		}
@@ -65,12 +66,12 @@ func listedInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInter
 	return nics, errs
 }
 
-// deviceInterfaces are NICs that all join the same bridge.
+// deviceInterfaces returns NICs that all join the same bridge.
 func deviceInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInterface, field.ErrorList) {
 	var nics []ResolvedInterface
 	var errs field.ErrorList
 	if network.Bridge == "" {
-		errs = append(errs, field.Required(at.Child("bridge"), "say which bridge of the host the devices join"))
+		errs = append(errs, field.Required(at.Child("bridge"), "name the bridge of the host that the devices join"))
 	}
 	seen := map[string]bool{}
 	for i, name := range network.Devices {
@@ -82,7 +83,7 @@ func deviceInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInter
 	return nics, errs
 }
 
-// subnetInterfaces are NICs by their subnets, divided by commas.
+// subnetInterfaces returns one NIC for each subnet of a list divided by commas.
 func subnetInterfaces(subnets, bridge string) []ResolvedInterface {
 	var nics []ResolvedInterface
 	for subnet := range strings.SplitSeq(subnets, ",") {
@@ -93,10 +94,10 @@ func subnetInterfaces(subnets, bridge string) []ResolvedInterface {
 	return nics
 }
 
-// checkNICName refuses a name that is none, or was there before.
+// checkNICName refuses an invalid name and a repeated one.
 func checkNICName(at *field.Path, name string, seen map[string]bool) *field.Error {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(name, "-") != name || name == "" || len(name) > 15 {
-		return field.Invalid(at, name, "is no name of a NIC; use up to 15 lower-case letters, digits and hyphens, such as eth0")
+		return field.Invalid(at, name, "is not a valid NIC name; use up to 15 lower-case letters, digits and hyphens, such as eth0")
 	}
 	if seen[name] {
 		return field.Duplicate(at, name)
@@ -105,14 +106,14 @@ func checkNICName(at *field.Path, name string, seen map[string]bool) *field.Erro
 	return nil
 }
 
-// applyOlderModes puts the modes that are given by name into the NICs.
+// applyOlderModes sets the modes of NICs that interfaceLinkModes names.
 func applyOlderModes(at *field.Path, nics []ResolvedInterface, modes map[string]LinkMode) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		i := slices.IndexFunc(nics, func(n ResolvedInterface) bool { return n.Name == name })
 		switch {
 		case i < 0:
-			errs = append(errs, field.Invalid(at.Key(name), modes[name], "the VM has no such NIC; NICs are counted from eth0"))
+			errs = append(errs, field.Invalid(at.Key(name), modes[name], "the VM has no such NIC; NICs are numbered from eth0"))
 		case nics[i].Mode != "" && nics[i].Mode != modes[name]:
 			errs = append(errs, field.Invalid(at.Key(name), modes[name], "contradicts lxdConfig.network.interfaces; leave out one of them"))
 		default:
@@ -122,7 +123,7 @@ func applyOlderModes(at *field.Path, nics []ResolvedInterface, modes map[string]
 	return errs
 }
 
-// assignAddresses gives the first NIC the static address, and each a mode.
+// assignAddresses gives the first NIC the static address, and each NIC a mode.
 func (m *ResolvedMachine) assignAddresses(at *field.Path, nics []ResolvedInterface) field.ErrorList {
 	var errs field.ErrorList
 	for i := range nics {
@@ -132,12 +133,12 @@ func (m *ResolvedMachine) assignAddresses(at *field.Path, nics []ResolvedInterfa
 			case nic.IP.IsValid() && nic.IP != m.StaticIP:
 				errs = append(errs, contradictionError(at, "staticIP", m.StaticIP.String(), "lxdConfig.network.interfaces[0].ip", nic.IP.String()))
 			case nic.Mode != "" && nic.Mode != LinkStatic:
-				errs = append(errs, field.Forbidden(at.Child("staticIP"), fmt.Sprintf("it contradicts the mode %s of the NIC %s; leave out one of them", nic.Mode, nic.Name)))
+				errs = append(errs, field.Forbidden(at.Child("staticIP"), fmt.Sprintf("contradicts the mode %s of the NIC %s; leave out one of them", nic.Mode, nic.Name)))
 			}
 			nic.IP, nic.Mode = m.StaticIP, LinkStatic
 		}
 		if nic.Mode == LinkStatic && !nic.IP.IsValid() && !(i == 0 && m.WaitForStaticIP) {
-			errs = append(errs, field.Invalid(at.Child("lxdConfig", "network"), nic.Name, "the mode static needs an address; give the NIC an ip, or the first one staticIP"))
+			errs = append(errs, field.Invalid(at.Child("lxdConfig", "network"), nic.Name, "the mode static needs an address; set the NIC's ip, or staticIP for the first NIC"))
 		}
 		if nic.Mode == "" {
 			nic.Mode = LinkDHCP

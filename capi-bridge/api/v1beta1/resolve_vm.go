@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// resolveVM is what a VM is, besides its size, and puts right the cores of m.
+// resolveVM describes a VM besides its size. It also sets the cores of m from
+// pinned cores.
 func (s *MaasMachineSpec) resolveVM(at *field.Path, m *ResolvedMachine) (*ResolvedVM, field.ErrorList) {
 	config, older := valueOrZero(s.LXDConfig), VMConfig{}
 	if s.LXD != nil {
@@ -37,16 +38,16 @@ func (m *ResolvedMachine) resolveVMSize(at *field.Path, config LXDConfig) field.
 	case pinned > 0:
 		m.Cores = pinned
 	case m.Cores < 1:
-		errs = append(errs, field.Invalid(at.Child("minCPU"), m.Cores, "is what a VM gets; give at least 1, or name lxdConfig.pinnedCores"))
+		errs = append(errs, field.Invalid(at.Child("minCPU"), m.Cores, "a VM gets exactly this number of cores; give at least 1, or set lxdConfig.pinnedCores"))
 	}
 	if m.MemoryMiB < MinVMMemoryMiB {
 		errs = append(errs, field.Invalid(at.Child("minMemory"), m.MemoryMiB,
-			fmt.Sprintf("is what a VM gets, in MiB; give at least %d, which is the least that MAAS makes one with", MinVMMemoryMiB)))
+			fmt.Sprintf("a VM gets exactly this memory, in MiB; give at least %d, because MAAS refuses less", MinVMMemoryMiB)))
 	}
 	return errs
 }
 
-// resolveDisks of a VM, the root disk first.
+// resolveDisks returns the disks of a VM, the root disk first.
 func (s *MaasMachineSpec) resolveDisks(at *field.Path, storage LXDStorageConfig, older VMConfig) ([]ResolvedDisk, field.ErrorList) {
 	var errs field.ErrorList
 	below := at.Child("lxdConfig", "storage")
@@ -80,7 +81,7 @@ func (s *MaasMachineSpec) resolveDisks(at *field.Path, storage LXDStorageConfig,
 	return disks, errs
 }
 
-// agreedValue is the value that two fields say the same by.
+// agreedValue returns the value of two fields that mean the same.
 func agreedValue(at *field.Path, name, text, otherName, other string) (string, field.ErrorList) {
 	switch {
 	case text == "" || text == other:
@@ -91,7 +92,7 @@ func agreedValue(at *field.Path, name, text, otherName, other string) (string, f
 	return text, field.ErrorList{contradictionError(at, otherName, other, name, text)}
 }
 
-// contradictionError says that two fields say different things.
+// contradictionError says that two fields have different values.
 func contradictionError(at *field.Path, name, text, otherName, other string) *field.Error {
 	return field.Invalid(at.Child(name), text, "contradicts "+otherName+" "+other+"; leave out one of them")
 }

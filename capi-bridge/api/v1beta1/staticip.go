@@ -10,8 +10,8 @@ import (
 
 // StaticIP is an address that a machine gets and keeps while it lives. In JSON
 // it is a string, "10.0.0.5", or an object, {"ip": "10.0.0.5", "cidr":
-// "10.0.0.0/24"}. What is neither is read, too, and refused by validation: an
-// object in the API server that cannot be read would stop all others.
+// "10.0.0.0/24"}. Any other value is read as well, and validation refuses it.
+// If one object in the API server could not be read, it would block all others.
 //
 // +kubebuilder:validation:XPreserveUnknownFields
 type StaticIP struct {
@@ -19,22 +19,22 @@ type StaticIP struct {
 	// +optional
 	IP string `json:"ip,omitempty"`
 
-	// cidr is the subnet of MAAS that the address is in: "10.0.0.0/24". Needed
-	// where several have it.
+	// cidr is the subnet of the address in MAAS: "10.0.0.0/24". It is needed
+	// where several subnets have the address.
 	// +optional
 	CIDR string `json:"cidr,omitempty"`
 
-	// gateway has no effect: it is that of the subnet in MAAS.
+	// gateway has no effect: MAAS uses the subnet's gateway.
 	// +optional
 	Gateway string `json:"gateway,omitempty"`
 
-	// nameservers have no effect: they are those of the subnet in MAAS.
+	// nameservers have no effect: MAAS uses the subnet's nameservers.
 	// +optional
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// Short tells that it was given as a string.
+	// Short is true where the address was given as a string.
 	Short bool `json:"-"`
-	// Unreadable is the JSON of what is neither form.
+	// Unreadable is the JSON of a value that is neither a string nor an object.
 	Unreadable string `json:"-"`
 }
 
@@ -53,7 +53,7 @@ func (s StaticIP) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads both forms, and keeps what is neither.
+// UnmarshalJSON reads both forms, and keeps the JSON of anything else.
 func (s *StaticIP) UnmarshalJSON(text []byte) error {
 	*s = StaticIP{}
 	if json.Unmarshal(text, &s.IP) == nil {
@@ -68,12 +68,13 @@ func (s *StaticIP) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// IsZero tells that there is none: "" and {} say the same as leaving it out.
+// IsZero is true where there is no address: "" and {} mean the same as leaving
+// it out.
 func (s *StaticIP) IsZero() bool {
 	return s == nil || s.IP == "" && s.CIDR == "" && s.Gateway == "" && len(s.Nameservers) == 0 && s.Unreadable == ""
 }
 
-// resolve is the address and, where it is given, its subnet.
+// resolve returns the address and, where it is given, its subnet.
 func (s *StaticIP) resolve(at *field.Path) (netip.Addr, netip.Prefix, field.ErrorList) {
 	var (
 		none   netip.Addr
@@ -91,10 +92,10 @@ func (s *StaticIP) resolve(at *field.Path) (netip.Addr, netip.Prefix, field.Erro
 	if s.Short {
 		ipAt = at
 	}
-	// Without an address the machine waits for somebody to fill it in.
+	// Without an address the machine waits until somebody fills it in.
 	ip, err := netip.ParseAddr(s.IP)
 	if s.IP != "" && (err != nil || ip.Zone() != "") {
-		return none, subnet, append(errs, field.Invalid(ipAt, s.IP, `is no address; write it without a prefix, such as "10.0.0.5"`))
+		return none, subnet, append(errs, field.Invalid(ipAt, s.IP, `is not an IP address; write it without a prefix, such as "10.0.0.5"`))
 	}
 	if ip = ip.Unmap(); s.CIDR == "" {
 		return ip, subnet, errs
@@ -102,15 +103,15 @@ func (s *StaticIP) resolve(at *field.Path) (netip.Addr, netip.Prefix, field.Erro
 	subnet, err = netip.ParsePrefix(s.CIDR)
 	switch {
 	case err != nil:
-		errs = append(errs, field.Invalid(at.Child("cidr"), s.CIDR, `is no subnet; write it such as "10.0.0.0/24"`))
+		errs = append(errs, field.Invalid(at.Child("cidr"), s.CIDR, `is not a subnet; write it like "10.0.0.0/24"`))
 	case ip.IsValid() && !subnet.Contains(ip):
 		errs = append(errs, field.Invalid(ipAt, s.IP, "is not in "+s.CIDR+"; correct ip or cidr"))
 	}
 	return ip, subnet.Masked(), errs
 }
 
-// IgnoredFields names the fields of a static address that have no effect: MAAS
-// configures the gateway and the nameservers of the subnet. CAPMaaS took both,
+// IgnoredFields names the fields of a static address that have no effect. MAAS
+// configures the subnet's gateway and nameservers. CAPMaaS accepted both fields
 // and used neither.
 func (s *StaticIP) IgnoredFields(at *field.Path) []string {
 	var ignored []string

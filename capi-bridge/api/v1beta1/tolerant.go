@@ -13,11 +13,12 @@ import (
 const storedAsMap = "infrastructure.cluster.x-k8s.io/stored-as-map"
 
 // FailureDomains are availability zones of MAAS. In JSON they are a list, as
-// the contract wants; the map by name that older versions wrote is read, too.
+// the contract demands. UnmarshalJSON also reads the map by name that older
+// versions wrote.
 //
-// What is read from a map has an attribute that says so. It differs from the
-// same domains found anew, so that a patch of the one to the other is made, and
-// the API server has a list from then on: Cluster API cannot read the map.
+// Domains that were read from a map carry an attribute for that. So they differ
+// from the same domains as the manager finds them, and the manager patches
+// them. After that the API server has a list: Cluster API cannot read the map.
 //
 // +listType=map
 // +listMapKey=name
@@ -25,8 +26,8 @@ const storedAsMap = "infrastructure.cluster.x-k8s.io/stored-as-map"
 // +kubebuilder:validation:MaxItems=100
 type FailureDomains []clusterv1.FailureDomain
 
-// UnmarshalJSON reads a list, or a map by name, which is put in the names'
-// order.
+// UnmarshalJSON reads a list, or a map by name. It sorts the map's domains by
+// name.
 func (f *FailureDomains) UnmarshalJSON(text []byte) error {
 	var list []clusterv1.FailureDomain
 	listErr := json.Unmarshal(text, &list)
@@ -52,16 +53,15 @@ func (f *FailureDomains) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Conditions are what is true of an object. Those that older versions wrote
-// may lack a reason, which the API server would refuse to take back: they get
-// UnspecifiedReason.
+// Conditions are the conditions of an object. Older versions wrote some without
+// a reason, which the API server refuses to store. Those get UnspecifiedReason.
 //
 // +listType=map
 // +listMapKey=type
 // +kubebuilder:validation:MaxItems=32
 type Conditions []metav1.Condition
 
-// UnmarshalJSON reads conditions, and gives them a reason where they lack one.
+// UnmarshalJSON reads conditions, and sets a reason where one is missing.
 func (c *Conditions) UnmarshalJSON(text []byte) error {
 	var list []metav1.Condition
 	if err := json.Unmarshal(text, &list); err != nil {

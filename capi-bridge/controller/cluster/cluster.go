@@ -1,5 +1,5 @@
-// Package cluster keeps MaasClusters as they are wanted: the zones that machines may be
-// in, and the name of the cluster's API.
+// Package cluster reconciles MaasClusters: the zones that machines may be in,
+// and the name of the cluster's API.
 package cluster
 
 import (
@@ -23,14 +23,15 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
 )
 
-// Reconciler keeps MaasClusters: the availability zones that machines may
-// be in, and the name by which the cluster's API is reached.
+// Reconciler reconciles MaasClusters: the availability zones that machines may
+// be in, and the name of the cluster's API.
 type Reconciler struct {
 	// Client reads Clusters, MaasClusters and MaasMachines from a cache, and
 	// ConfigMaps from the API server.
 	Client client.Client
 	Sites  controller.Sites
-	// Workloads reaches the clusters' own API servers; nil: none can be.
+	// Workloads reaches the clusters' own API servers; nil: no cluster can be
+	// reached.
 	Workloads controller.Workloads
 	Recorder  events.EventRecorder
 	// WatchFilter is the value of Cluster API's label that objects must have;
@@ -39,10 +40,10 @@ type Reconciler struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	// Published is what the names of the clusters are known to point to.
+	// Published remembers the addresses of the clusters' names.
 	Published endpoint.Publications
 
-	indexed               bool // MaasClusters can be listed by nameIndex
+	indexed               bool // MaasClusters can be listed by apiNameIndex
 	outbox                outbox.Outbox
 	controlPlaneSnapshots controlPlaneSnapshots
 }
@@ -71,7 +72,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return s.reconcileAndPatch(ctx)
 }
 
-// reconcileAndPatch does what is to be done, and writes down once what was found.
+// reconcileAndPatch takes the steps that are due, and then writes the result
+// once.
 func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 	helper, err := patch.NewHelper(s.maasCluster, s.Client)
 	if err != nil {
@@ -87,12 +89,12 @@ func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 		err = s.reconcileNormal(ctx)
 	}
 	if ctx.Err() != nil {
-		return ctrl.Result{}, ctx.Err() // what was seen is of a manager that is going away
+		return ctrl.Result{}, ctx.Err() // a manager that is stopping writes nothing
 	}
 	err = errors.Join(err, s.setReady())
 	saved := helper.Patch(ctx, s.maasCluster, patch.WithOwnedConditions{Conditions: ownedConditions})
 	if !s.maasCluster.DeletionTimestamp.IsZero() {
-		saved = problem.IgnoreGone(saved) // the finalizer was the last one
+		saved = problem.IgnoreGone(saved) // the object is gone with its last finalizer
 	}
 	news := s.conditionEvents(before)
 	outbox.LogWarnings(ctx, news)

@@ -15,25 +15,25 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/outbox"
 )
 
-// ownedConditions are those that this controller writes.
+// ownedConditions are the conditions that this controller writes.
 var ownedConditions = []string{
 	infrav1.ReadyCondition, infrav1.PausedCondition, infrav1.DeletingCondition,
 	infrav1.IdentityReadyCondition, infrav1.FailureDomainsReadyCondition, infrav1.DNSReadyCondition,
 	infrav1.APIServerAvailableCondition, infrav1.LXDReadyCondition, infrav1.ControlPlaneSpreadCondition,
 }
 
-// setCondition says what is true of the cluster.
+// setCondition sets a condition of the cluster.
 func (s *scope) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	condition.SetTruncated(s.maasCluster, kind, status, reason, message)
 }
 
-// summarizedConditions are the conditions that Ready sums up. A cluster whose hosts are not all
-// there, or whose API does not answer yet, is as wanted as far as MAAS goes: the
-// Machines say the rest.
+// summarizedConditions are the conditions that Ready sums up. Missing hosts, or
+// an API that does not answer yet, do not count: for MAAS such a cluster is as
+// wanted, and the Machines show the rest.
 var summarizedConditions = conditions.ForConditionTypes{infrav1.IdentityReadyCondition, infrav1.FailureDomainsReadyCondition, infrav1.DNSReadyCondition}
 
-// readyMergeStrategy sums up as Cluster API does. A name that waits for its control plane is
-// no issue.
+// readyMergeStrategy sums up as Cluster API does. A name that waits for its
+// control plane is no issue.
 func readyMergeStrategy() conditions.CustomMergeStrategy {
 	return conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
 		conditions.GetPriorityFunc(func(c metav1.Condition) conditions.MergePriority {
@@ -46,7 +46,7 @@ func readyMergeStrategy() conditions.CustomMergeStrategy {
 	)}
 }
 
-// setReady makes Ready of the other conditions.
+// setReady computes Ready from the other conditions.
 func (s *scope) setReady() error {
 	if !s.maasCluster.DeletionTimestamp.IsZero() {
 		s.setCondition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, conditions.GetMessage(s.maasCluster, infrav1.DeletingCondition))
@@ -57,17 +57,17 @@ func (s *scope) setReady() error {
 		return fmt.Errorf("cannot sum up the conditions: %w", err)
 	}
 	if ready.Status == metav1.ConditionTrue {
-		// The Cluster repeats it in Available, where Cluster API wants nothing to be told of
-		// what is as it should be.
+		// The Cluster repeats the message in Available. Cluster API wants no
+		// message there while all is well.
 		ready.Message = ""
 	}
 	s.setCondition(ready.Type, ready.Status, ready.Reason, ready.Message)
 	return nil
 }
 
-// conditionEvents are the news of conditions that have another status or reason than
-// before. Ready is left out, for what it sums up is told already, and so is what
-// was as it should be from the start.
+// conditionEvents returns an event for each condition with a new status or
+// reason. It leaves out Ready, whose parts have their own events. It also
+// leaves out conditions that were fine from the start.
 func (s *scope) conditionEvents(before []metav1.Condition) []outbox.Event {
 	var all []outbox.Event
 	for _, c := range s.maasCluster.Status.Conditions {
@@ -86,11 +86,11 @@ func (s *scope) conditionEvents(before []metav1.Condition) []outbox.Event {
 	return all
 }
 
-// silentConditions are conditions whose changes are no event: one sums up others, and the
-// other one is what a person did.
+// silentConditions are conditions whose changes make no event: Ready sums up
+// others, and a person set Paused.
 var silentConditions = []string{infrav1.ReadyCondition, infrav1.PausedCondition}
 
-// waitingReasons are reasons of conditions that are not True and need nobody.
+// waitingReasons are reasons of conditions that are not True and need no help.
 var waitingReasons = []string{
 	infrav1.WaitingForControlPlaneReason, infrav1.APIServerNotReadyReason, infrav1.LXDSetupPendingReason,
 	infrav1.WaitForDNSNameReason, infrav1.NotDeletingReason, infrav1.ControlPlaneNotFoundReason,

@@ -20,11 +20,11 @@ import (
 // templateKind is the kind of the templates of MaasMachines.
 const templateKind = "MaasMachineTemplate"
 
-// readControlPlaneMachine is what the control plane's machines are to be, as the
-// template says that it makes them from. Its Mode is empty where that cannot be
-// known: its machines are none of ours, or it makes none. One that is not there yet
-// is a *blocked error, for it may ask for a zone as soon as it is; other errors are
-// the API server's.
+// readControlPlaneMachine reads what the control plane's machines will be, from
+// the template that it makes them from. Mode is empty where that cannot be
+// known: the machines are not ours, or there are none. A missing control plane
+// or template is a *problem.BlockedError, because it may soon need a zone.
+// Other errors are the API server's.
 func (s failureDomains) readControlPlaneMachine(ctx context.Context) (infrav1.ResolvedMachine, error) {
 	name, err := s.findControlPlaneTemplate(ctx)
 	if name == "" || err != nil {
@@ -35,11 +35,12 @@ func (s failureDomains) readControlPlaneMachine(ctx context.Context) (infrav1.Re
 	if apierrors.IsNotFound(err) {
 		return infrav1.ResolvedMachine{}, s.controlPlaneNotFoundError(templateKind, name)
 	}
-	want, _ := t.Spec.Template.Spec.Resolve(field.NewPath("spec")) // what it contradicts itself in is its machines' to say
+	want, _ := t.Spec.Template.Spec.Resolve(field.NewPath("spec")) // its machines report contradictions in it
 	return want, err
 }
 
-// findControlPlaneTemplate is the name of that template, empty where there is none.
+// findControlPlaneTemplate returns the name of that template; empty where there
+// is none.
 func (s failureDomains) findControlPlaneTemplate(ctx context.Context) (string, error) {
 	ref := s.cluster.Spec.ControlPlaneRef
 	if !ref.IsDefined() {
@@ -67,8 +68,8 @@ func (s failureDomains) findControlPlaneTemplate(ctx context.Context) (string, e
 	return templateNameOf(object), nil
 }
 
-// templateNameOf is the name of the MaasMachineTemplate that a control plane names, in
-// either version of the contract; empty where it names none.
+// templateNameOf returns the name of the MaasMachineTemplate that a control
+// plane names, in either version of the contract; empty where it names none.
 func templateNameOf(controlPlane *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"spec", "machineTemplate", "spec", "infrastructureRef"}, {"spec", "machineTemplate", "infrastructureRef"}} {
 		ref, _, _ := unstructured.NestedStringMap(controlPlane.Object, path...)
@@ -79,10 +80,11 @@ func templateNameOf(controlPlane *unstructured.Unstructured) string {
 	return ""
 }
 
-// controlPlaneNotFoundError says that something of the control plane is not there yet.
+// controlPlaneNotFoundError says that the control plane or its template does
+// not exist yet.
 func (s failureDomains) controlPlaneNotFoundError(kind, name string) error {
 	return &problem.BlockedError{
 		Reason: infrav1.ControlPlaneNotFoundReason, RetryAfter: requeue.BusyAfter, Transient: true,
-		Message: fmt.Sprintf("there is no %s %s yet, which says what machines the control plane needs zones for", kind, name),
+		Message: fmt.Sprintf("there is no %s %s yet; it says which machines the control plane needs zones for", kind, name),
 	}
 }

@@ -24,9 +24,9 @@ type crashableCluster struct {
 	life *crash.Process // of the manager that runs
 }
 
-// TestClusterKilledAnywhere kills the manager at each call of MAAS and each write to
-// the API server of a MaasCluster's life, once, and wants what the life without that
-// comes to: one name, which goes with the cluster.
+// TestClusterKilledAnywhere kills the manager once at each call of MAAS and
+// each write to the API server in the life of a MaasCluster. The result must be
+// the same as without a kill: one name, which goes with the cluster.
 func TestClusterKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	controllertest.CrashAtEach(t, func(t *testing.T, fate *crash.Plan) {

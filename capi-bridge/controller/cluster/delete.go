@@ -18,11 +18,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// deletion lets a cluster go.
+// deletion removes a cluster from MAAS and releases its object.
 type deletion struct{ *scope }
 
-// reconcile waits for the cluster's machines, whose DNS record is kept until then,
-// removes the record, and lets the object go.
+// reconcile waits for the cluster's machines, removes the DNS record after
+// them, and then removes the finalizer.
 func (s deletion) reconcile(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(s.maasCluster, infrav1.ClusterFinalizer) {
 		return nil
@@ -40,10 +40,10 @@ func (s deletion) reconcile(ctx context.Context) error {
 	return err
 }
 
-// awaitMachines keeps the record up to date meanwhile: a machine that goes while
-// others serve is taken out of it first.
+// awaitMachines keeps the record up to date meanwhile: a machine that goes
+// while others serve is taken out of it first.
 func (s deletion) awaitMachines(ctx context.Context) error {
-	s.requeueWithin(requeue.WithJitter(requeue.RetryAfter)) // they wake us when they are gone
+	s.requeueWithin(requeue.WithJitter(requeue.RetryAfter)) // each machine wakes us when it is gone
 	s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForMachinesReason, fmt.Sprintf("waiting for %d MaasMachines to go: %s", len(s.machines), s.firstMachineNames()))
 	name, published := s.dnsName()
 	record, claim := apiRecord(s), nameClaim(s)
@@ -54,12 +54,12 @@ func (s deletion) awaitMachines(ctx context.Context) error {
 		return err
 	}
 	if !claim.claimName(ctx, name) {
-		return nil // it came from elsewhere, and the record is not known to be its own
+		return nil // the cluster came from elsewhere, and nothing proves that the record is its own
 	}
 	return record.publish(ctx, name)
 }
 
-// firstMachineNames are those of the first machines.
+// firstMachineNames lists the names of the first machines.
 func (s deletion) firstMachineNames() string {
 	const most = 5
 	var names []string
@@ -73,27 +73,28 @@ func (s deletion) firstMachineNames() string {
 	return strings.Join(names, ", ")
 }
 
-// ownedName is the name whose record is the cluster's: the one that was written down,
-// or that an earlier provider published for a cluster which we see only as it goes.
-// Under the annotation that somebody else publishes the endpoint there is none.
+// ownedName returns the name whose record belongs to the cluster: the name in
+// the annotation, or the name that an earlier provider published. The latter
+// counts for a cluster that we first see while it is deleted. Where somebody
+// else publishes the endpoint, the cluster owns no record.
 func (s apiRecord) ownedName() (engine.DNSName, bool) {
 	return endpoint.PublishedName(s.maasCluster, cmp.Or(s.maasCluster.Annotations[DNSNameAnnotation], earlierProviderDNSName(s.maasCluster)))
 }
 
-// remove removes the record that is the cluster's, if there ever was one, and
-// reports whether nothing is left of it. The error is the API server's.
+// remove removes the cluster's record, if there ever was one, and reports
+// whether nothing is left of it. The error is the API server's.
 func (s apiRecord) remove(ctx context.Context) (bool, error) {
 	name, ok := s.ownedName()
 	if !ok {
 		return true, nil
 	}
 	if s.isUnproven() {
-		ctrl.LoggerFrom(ctx).Info("only the object's annotations say that the DNS record is the cluster's: it is left as it is", "name", name.String())
+		ctrl.LoggerFrom(ctx).Info("left the DNS record as it is, because only the object's annotations say that it is the cluster's", "name", name.String())
 		return true, nil
 	}
 	if !s.findSite(ctx) {
 		s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, fmt.Sprintf(
-			"cannot remove the DNS record %s without credentials for MAAS. Bring them back; or remove the record in MAAS, and take the finalizer %s off", name, infrav1.ClusterFinalizer))
+			"cannot remove the DNS record %s without credentials for MAAS. Restore the credentials; or remove the record in MAAS, and then the finalizer %s", name, infrav1.ClusterFinalizer))
 		return false, nil
 	}
 	rival, err := nameClaim(s).findRival(ctx, name)
@@ -101,7 +102,7 @@ func (s apiRecord) remove(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	case rival != nil:
-		ctrl.LoggerFrom(ctx).Info("the DNS record is another cluster's, and is left as it is", "name", name.String(), "MaasCluster", client.ObjectKeyFromObject(rival))
+		ctrl.LoggerFrom(ctx).Info("left the DNS record as it is, because it is another cluster's", "name", name.String(), "MaasCluster", client.ObjectKeyFromObject(rival))
 		return true, nil
 	}
 	if err := s.site.DNS.RemoveDNS(ctx, name); err != nil && !isDomainNotFound(err) {

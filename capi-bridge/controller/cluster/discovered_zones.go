@@ -24,11 +24,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// reconcileDiscoveredZones are those with room, and those that machines of the cluster are
-// in, full or not. A control plane may be where there is room for a machine of it.
+// reconcileDiscoveredZones offers zones with room, and the zones of the
+// cluster's machines, full or not. A control plane may be where there is room
+// for one of its machines.
 func (s failureDomains) reconcileDiscoveredZones(ctx context.Context, have []string, controlPlane infrav1.ResolvedMachine) bool {
 	limits := s.site.Limits
-	if len(limits.Zones) > 0 { // a zone is chosen of them all, below
+	if len(limits.Zones) > 0 { // the limits choose among all zones, below
 		have = slices.DeleteFunc(slices.Clone(have), func(zone string) bool { return !slices.Contains(limits.Zones, zone) })
 		limits.Zones = nil
 	}
@@ -60,15 +61,17 @@ func (s failureDomains) reconcileDiscoveredZones(ctx context.Context, have []str
 	return true
 }
 
-// controlPlaneSnapshots are the bare-metal machines of control planes by their MaasCluster, as
-// they were when Ready machines were listed. What was Ready may be taken by now, or there
-// may be more of it. VMs do not count: of their hosts there is a fresh list.
+// controlPlaneSnapshots holds each MaasCluster's bare-metal control-plane
+// machines at the time when Ready machines were listed. After a change that
+// list is stale: machines may be taken or given back. VMs do not count, because
+// the list of their hosts is always fresh.
 type controlPlaneSnapshots struct {
 	mu        sync.Mutex
 	snapshots map[types.NamespacedName]string
 }
 
-// recordChange tells whether the control plane is another one than last time.
+// recordChange reports whether the control plane has changed since the last
+// call.
 func (c *controlPlaneSnapshots) recordChange(key types.NamespacedName, machines []infrav1.MaasMachine) bool {
 	var now strings.Builder
 	for i := range machines {
@@ -96,9 +99,9 @@ func (c *controlPlaneSnapshots) forget(key types.NamespacedName) {
 	delete(c.snapshots, key)
 }
 
-// addLeavingZones adds the zones that machines of the control plane are leaving, where they
-// make room for the next one. KubeadmControlPlane makes that as soon as one is gone, by
-// the zones that it was offered before.
+// addLeavingZones adds the zones that control-plane machines are leaving, if
+// that makes room for the next machine. KubeadmControlPlane makes it as soon as
+// one is gone, in a zone that it was offered before.
 func (s failureDomains) addLeavingZones(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
 	for i := range s.machines {
 		m := &s.machines[i]
@@ -113,8 +116,8 @@ func (s failureDomains) addLeavingZones(zones map[string]bool, have []string, co
 	}
 }
 
-// needsSameRoom tells whether two machines need the same room: what is installed, and where
-// exactly, does not matter.
+// needsSameRoom reports whether two machines need the same room. The image and
+// the exact place do not matter.
 func needsSameRoom(a, b infrav1.ResolvedMachine) bool {
 	for _, m := range []*infrav1.ResolvedMachine{&a, &b} {
 		m.Image, m.FailureDomain, m.ProviderIDForm = "", "", ""
@@ -123,23 +126,26 @@ func needsSameRoom(a, b infrav1.ResolvedMachine) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// isBrokenOrFailed tells whether MAAS will not give a machine again once it is released.
+// isBrokenOrFailed reports whether MAAS will not offer a machine again after
+// its release.
 func isBrokenOrFailed(m *infrav1.MaasMachine) bool {
 	state := string(ptr.Deref(m.Status.MachineState, ""))
 	return state == "Broken" || strings.HasPrefix(state, "Failed")
 }
 
-// addUsedZones adds the zones that machines of the cluster are in. Where no zone has
-// room for the control plane, those are offered in which it has most machines; where
-// nobody knows what it needs, all that it is in. A full zone beside others with room is
-// not offered: KubeadmControlPlane would make machines there that wait for ever, as
+// addUsedZones adds the zones that machines of the cluster are in.
+//
+// Where no zone has room for the control plane, it offers the zones with most
+// of its machines. Where nobody knows what the control plane needs, it offers
+// all zones that it is in. It does not offer a full zone beside others with
+// room: KubeadmControlPlane would make machines there that wait for ever, as
 // soon as no zone has fewer.
 //
-// KubeadmControlPlane takes machines out of zones that it is not offered first. So in
-// a rollout with one spare machine, which is in az1, it makes the new one there, takes
-// the old one of az2 away, makes the next one there, and so on: in the end each zone
-// has one again. If all zones were offered, it would take the old one of az1, and the
-// next one would go there, too.
+// KubeadmControlPlane first takes machines out of zones that it is not offered.
+// Example: a rollout with one spare machine, in az1. It makes a new machine in
+// az1, deletes the old one of az2, makes the next one in az2, and so on. In the
+// end each zone has one again. If all zones were offered, it would delete the
+// old one of az1, and the next one would go there, too.
 func (s failureDomains) addUsedZones(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
 	full, counts := !hasOfferedZone(zones), s.countControlPlaneByZone()
 	most := 0
@@ -156,7 +162,7 @@ func (s failureDomains) addUsedZones(zones map[string]bool, have []string, contr
 	}
 }
 
-// countControlPlaneByZone counts the machines of the control plane that stay.
+// countControlPlaneByZone counts the control-plane machines that stay, by zone.
 func (s failureDomains) countControlPlaneByZone() map[string]int {
 	counts := map[string]int{}
 	for i := range s.machines {
@@ -167,9 +173,9 @@ func (s failureDomains) countControlPlaneByZone() map[string]int {
 	return counts
 }
 
-// reportSpread says where the control plane is in fewer zones than it could be: a
-// zone has room for a machine of it, and two fewer than another one. Nothing is said
-// while machines come and go.
+// reportSpread reports where the control plane is in fewer zones than possible:
+// a zone has room for one of its machines, and two fewer than another zone. It
+// reports nothing while machines come and go.
 func (s failureDomains) reportSpread(zones map[string]bool) {
 	settled := !endpoint.HasControlPlaneMachine(s.machines, func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() || !endpoint.IsProvisioned(m) })
 	counts := s.countControlPlaneByZone()
@@ -180,7 +186,7 @@ func (s failureDomains) reportSpread(zones map[string]bool) {
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		if zones[zone] && counts[zone] <= counts[fullest]-2 {
 			s.setCondition(infrav1.ControlPlaneSpreadCondition, metav1.ConditionFalse, infrav1.UnevenReason, fmt.Sprintf(
-				"%d machines of the control plane are in zone %s, and %d in zone %s, which has room for one; roll the control plane out anew, or delete a Machine in %s",
+				"%d machines of the control plane are in zone %s, and only %d in zone %s, which has room. Roll out the control plane again, or delete a Machine in %s",
 				counts[fullest], fullest, counts[zone], zone, fullest))
 			return
 		}
@@ -188,14 +194,15 @@ func (s failureDomains) reportSpread(zones map[string]bool) {
 	s.setCondition(infrav1.ControlPlaneSpreadCondition, metav1.ConditionTrue, infrav1.ControlPlaneSpreadReason, "")
 }
 
-// hasOfferedZone tells whether a control plane may be in any of the zones.
+// hasOfferedZone reports whether any of the zones is offered to the control
+// plane.
 func hasOfferedZone(zones map[string]bool) bool {
 	return slices.Contains(slices.Collect(maps.Values(zones)), true)
 }
 
-// zonesWithRoom are those with room for anything, and whether each has room for a
-// machine of the control plane. KubeadmControlPlane takes any that it may, and
-// stays there.
+// zonesWithRoom returns the zones with room for any machine, and for each
+// whether it has room for a control-plane machine. KubeadmControlPlane takes
+// any zone that it is offered, and stays there.
 func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.ResolvedMachine) (map[string]bool, error) {
 	zones := map[string]bool{}
 	found, err := s.site.Zones.ZonesWithRoom(ctx, fleet.ZoneNeed{})
@@ -219,15 +226,16 @@ func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.
 	return zones, err
 }
 
-// vmZoneNeed is what a zone must have for a VM. What cannot be, such as a disk of no
-// size, is its machine's to say.
+// vmZoneNeed returns what a VM needs of a zone. It ignores invalid values, such
+// as a disk without a size: the machine itself reports them.
 func vmZoneNeed(want infrav1.ResolvedMachine) fleet.ZoneNeed {
 	need := fleet.ZoneNeed{Placement: demand.Placement(want), Host: want.VM.Host, Cores: want.Cores, MemoryMiB: want.MemoryMiB, HugePages: want.VM.HugePages, Disks: demand.Disks(want.VM)}
 	need.Disks = slices.DeleteFunc(need.Disks, func(d engine.Disk) bool { return d.SizeGB < 1 })
 	return need
 }
 
-// missingCapacityMessage is what no zone has for a control plane, and what to do about it.
+// missingCapacityMessage says what the control plane lacks in all zones, and a
+// way out.
 func missingCapacityMessage(controlPlane infrav1.ResolvedMachine) string {
 	const more = "; add one, or name zones in spec.failureDomains"
 	switch {
@@ -236,14 +244,14 @@ func missingCapacityMessage(controlPlane infrav1.ResolvedMachine) string {
 	case controlPlane.VM == nil:
 		return "a Ready machine for the control plane" + more
 	case controlPlane.VM.Host != "":
-		return fmt.Sprintf("the LXD host %s that the control plane's template names, with room for a VM of it (%s); make room there, or take a template that names another host or none",
+		return fmt.Sprintf("room for a VM of the control plane (%[2]s) on the LXD host %[1]s, which its template names; make room there, or use a template without this host",
 			controlPlane.VM.Host, describeVMSize(controlPlane))
 	}
 	return fmt.Sprintf("an LXD host with room for a VM of the control plane (%s)%s", describeVMSize(controlPlane), more)
 }
 
-// unusedHostsMessage says which VM hosts of MAAS do not count, and what to do about it; empty
-// where that is no matter.
+// unusedHostsMessage names the VM hosts of MAAS that do not count, and a way
+// out; empty where that does not matter.
 func (s failureDomains) unusedHostsMessage(ctx context.Context, controlPlane infrav1.ResolvedMachine) string {
 	if controlPlane.Mode != "" && controlPlane.VM == nil {
 		return ""
@@ -252,11 +260,11 @@ func (s failureDomains) unusedHostsMessage(ctx context.Context, controlPlane inf
 	if err != nil || len(unused) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(". VM hosts that were registered in MAAS by hand do not count, because the manager makes VMs in LXD itself (--composer=lxd): %s. "+
-		"Start it with --composer=auto to use them", strings.Join(unused, ", "))
+	return fmt.Sprintf(". The manager makes VMs in LXD itself (--composer=lxd), so VM hosts that were registered in MAAS by hand do not count: %s. "+
+		"Start the manager with --composer=auto to use them", strings.Join(unused, ", "))
 }
 
-// describeVMSize is how large a VM is, for people.
+// describeVMSize describes the size of a VM for a message.
 func describeVMSize(want infrav1.ResolvedMachine) string {
 	parts := []string{fmt.Sprintf("cores: %d, memory: %d MiB", want.Cores, want.MemoryMiB)}
 	if want.VM.HugePages {

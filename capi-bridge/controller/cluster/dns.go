@@ -21,16 +21,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// apiRecord keeps the DNS record of a cluster's API.
+// apiRecord reconciles the DNS record of a cluster's API.
 type apiRecord struct{ *scope }
 
-// endpointTTLSeconds is how long an answer for the API's name may be kept: a
-// machine of the control plane that goes is forgotten soon.
+// endpointTTLSeconds is how long resolvers may cache the API's name. It is
+// short, so that clients soon forget a control-plane machine that goes.
 const endpointTTLSeconds = 10
 
-// reconcile keeps the record of the API's name, where it is ours, and reports
-// whether machines can be made that will look for the API by it. The error is
-// the API server's.
+// reconcile keeps the record of the API's name up to date, where the record is
+// ours. It reports whether new machines can find the API by that name. The
+// error is the API server's.
 func (s apiRecord) reconcile(ctx context.Context) (bool, error) {
 	host := s.maasCluster.Spec.ControlPlaneEndpoint.Host
 	name, published := s.dnsName()
@@ -38,11 +38,11 @@ func (s apiRecord) reconcile(ctx context.Context) (bool, error) {
 	switch {
 	case host == "":
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.WaitForDNSNameReason,
-			"the annotation "+infrav1.CustomEndpointAnnotation+" says that somebody else names the API: set spec.controlPlaneEndpoint.host")
+			"the annotation "+infrav1.CustomEndpointAnnotation+" says that somebody else publishes the API's name; set spec.controlPlaneEndpoint.host")
 		return false, nil
 	case !published:
 		s.maasCluster.Status.Network.DNSName = host
-		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionTrue, infrav1.DNSReadyReason, host+" is not in the domain "+s.maasCluster.Spec.DNSDomain+" or is published by somebody else")
+		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionTrue, infrav1.DNSReadyReason, host+" is not in the domain "+s.maasCluster.Spec.DNSDomain+", or somebody else publishes it")
 		return true, nil
 	}
 	if !s.checkDomainAllowed() {
@@ -61,8 +61,8 @@ func (s apiRecord) reconcile(ctx context.Context) (bool, error) {
 	return true, s.publish(ctx, name)
 }
 
-// checkDomainAllowed tells whether the identity allows the cluster's domain. Otherwise a
-// condition says so.
+// checkDomainAllowed reports whether the identity allows the cluster's domain.
+// Otherwise it sets a condition.
 func (s apiRecord) checkDomainAllowed() bool {
 	_, err := demand.PickAllowed("spec.dnsDomain", s.maasCluster.Spec.DNSDomain, s.site.Limits.Domains)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s apiRecord) checkDomainAllowed() bool {
 	return err == nil
 }
 
-// checkDomainExists tells whether MAAS has the cluster's domain.
+// checkDomainExists reports whether MAAS has the cluster's domain.
 func (s apiRecord) checkDomainExists(ctx context.Context) bool {
 	domain := s.maasCluster.Spec.DNSDomain
 	has, err := s.listHasName(ctx, s.site.Names.Domains, domain)
@@ -80,14 +80,14 @@ func (s apiRecord) checkDomainExists(ctx context.Context) bool {
 		s.reportError(infrav1.DNSReadyCondition, err)
 	case !has:
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.DNSDomainNotFoundReason,
-			fmt.Sprintf("MAAS has no domain %s; make it there, for dnsDomain cannot change", domain))
+			fmt.Sprintf("MAAS has no domain %s; create it in MAAS, because dnsDomain cannot change", domain))
 		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 	}
 	return has && err == nil
 }
 
-// listHasName looks for a name in one of MAAS's lists, twice where it is not there:
-// somebody may just have made it.
+// listHasName looks for a name in one of MAAS's lists. It reads the list again
+// where the name is missing: somebody may just have created it.
 func (s apiRecord) listHasName(ctx context.Context, list func(context.Context) ([]string, error), name string) (bool, error) {
 	names, err := list(ctx)
 	if err == nil && !slices.Contains(names, name) {
@@ -97,10 +97,11 @@ func (s apiRecord) listHasName(ctx context.Context, list func(context.Context) (
 	return slices.Contains(names, name), err
 }
 
-// publish writes the addresses of the control plane, where there are any. A
-// record is never emptied: where no address is known, what was published stays.
-// Nor is it changed while the Cluster is being deleted: MAAS takes out of it what
-// it releases, and what is left goes with the MaasCluster.
+// publish writes the addresses of the control plane, if there are any. It never
+// empties a record: without a known address, the published ones stay. It
+// changes nothing while the Cluster is being deleted: MAAS takes out the
+// addresses of machines that it releases, and the rest goes with the
+// MaasCluster.
 func (s apiRecord) publish(ctx context.Context, name engine.DNSName) error {
 	if s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() {
 		return nil
@@ -130,13 +131,14 @@ func (s apiRecord) publish(ctx context.Context, name engine.DNSName) error {
 	return nil
 }
 
-// reportUnpublished says why no machine is published. One that is being deployed may
-// get an address in the preferred subnets still; one that serves will not.
+// reportUnpublished says why no machine is published. A machine that is being
+// deployed may still get an address in the preferred subnets. A serving machine
+// will not.
 func (s apiRecord) reportUnpublished(preferred []string) {
 	if len(endpoint.ServingAddresses(s.machines, nil)) == 0 {
 		message := "no machine of the control plane has an address yet"
 		if endpoint.HasControlPlaneMachine(s.machines, endpoint.IsProvisionedNotDeleting) && !endpoint.HasControlPlaneMachine(s.machines, endpoint.IsServing) {
-			message = "all machines of the control plane that served are lost; what was published stays until they are deleted. See MachineDeployed of the MaasMachines"
+			message = "the cluster has lost all machines of the control plane that served; the published addresses stay until you delete the machines. See MachineDeployed of the MaasMachines"
 		}
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneReason, message)
 		return
@@ -146,11 +148,11 @@ func (s apiRecord) reportUnpublished(preferred []string) {
 		reason = infrav1.InvalidSpecReason
 	}
 	s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, reason, fmt.Sprintf(
-		"no machine of the control plane has an address in the preferred subnets (%s); mend spec.preferredSubnets, or the ConfigMap %s of the namespace",
+		"no machine of the control plane has an address in the preferred subnets (%s); correct spec.preferredSubnets, or the ConfigMap %s of the namespace",
 		strings.Join(preferred, ", "), infrav1.PreferredSubnetConfigMap))
 }
 
-// update makes the name point to the addresses, unless it is known to.
+// update makes the name point to the addresses, unless it is known to do so.
 func (s apiRecord) update(ctx context.Context, name engine.DNSName, addresses []netip.Addr) error {
 	is := endpoint.Publication{Site: s.site, Name: name, Addresses: addresses, PublishedAt: s.currentTime()}
 	if had, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, is.PublishedAt); ok && slices.Equal(had, addresses) {
@@ -168,10 +170,10 @@ func (s apiRecord) update(ctx context.Context, name engine.DNSName, addresses []
 	return nil
 }
 
-// addressesToPublish are those that the API's name points to. Where all machines
-// of the control plane are being deleted, those of them stay that are in the
-// record still; one that was taken out does not come back. What a machine had that
-// is lost does not count. With nothing left, the record stays as it is.
+// addressesToPublish returns the addresses for the API's name. Where all
+// control-plane machines are being deleted, those still in the record stay; one
+// that was taken out does not come back. Addresses of lost machines do not
+// count. With no address left, the record stays as it is.
 func (s apiRecord) addressesToPublish(ctx context.Context, name engine.DNSName, subnets []netip.Prefix) ([]netip.Addr, error) {
 	serving := endpoint.ServingAddresses(s.machines, subnets)
 	unseen := endpoint.HasControlPlaneMachine(s.machines, hasUnknownAddress)
@@ -200,15 +202,16 @@ func (s apiRecord) addressesToPublish(ctx context.Context, name engine.DNSName, 
 	return slices.DeleteFunc(leaving, func(ip netip.Addr) bool { return !slices.Contains(have.Addresses, ip) }), nil
 }
 
-// hasUnknownAddress tells of a machine that there is, and of which no address is known, as
-// after a move to another management cluster, which status does not survive: an
-// address of the record may be its own.
+// hasUnknownAddress reports whether a machine exists whose addresses are
+// unknown. That is so after a move to another management cluster, because the
+// status does not survive it. An address in the record may belong to such a
+// machine.
 func hasUnknownAddress(m *infrav1.MaasMachine) bool {
 	return m.DeletionTimestamp.IsZero() && !endpoint.IsLost(m) && ptr.Deref(m.Spec.ProviderID, "") != "" && len(endpoint.IPs(m)) == 0
 }
 
-// isDomainNotFound tells that MAAS does not have the domain of a name, and so nothing in
-// it.
+// isDomainNotFound reports whether MAAS does not have the domain of a name, and
+// so no record in it.
 func isDomainNotFound(err error) bool {
 	spec, ok := errors.AsType[*engine.SpecError](err)
 	return ok && spec.Field.Equal(fieldpath.New("dns", "domain"))

@@ -15,22 +15,22 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// apiEndpoint says where a cluster's API is reached.
+// apiEndpoint determines the address of a cluster's API.
 type apiEndpoint struct{ *scope }
 
-// DNSNameAnnotation on a MaasCluster is the name whose DNS record in MAAS is the
-// cluster's: kept up to date, and removed with it. It stands there before the
-// record is made, and survives a move to another management cluster, which status
-// does not.
+// DNSNameAnnotation on a MaasCluster is the name of the cluster's DNS record in
+// MAAS. We keep the record up to date, and remove it with the cluster. We write
+// the annotation before the record. Unlike the status, it survives a move to
+// another management cluster.
 const DNSNameAnnotation = "infrastructure.cluster.x-k8s.io/maas-dns-name"
 
-// noDNSName is its value once somebody else publishes the endpoint: from then on no
-// record is the cluster's, not even one that was, until it is claimed by a look.
+// noDNSName is its value once somebody else publishes the endpoint. From then
+// on the cluster owns no record, not even its former one, until it claims a
+// record again.
 const noDNSName = "none"
 
-// ensure writes down where the cluster's API is reached, once, and
-// whether the name is ours to publish. A host or port that somebody gave is
-// kept.
+// ensure writes down the address of the cluster's API, once, and whether we
+// publish its name. It keeps a host or port that somebody set.
 func (s apiEndpoint) ensure(ctx context.Context) error {
 	before := s.maasCluster.DeepCopy()
 	endpoint := &s.maasCluster.Spec.ControlPlaneEndpoint
@@ -55,7 +55,7 @@ func (s apiEndpoint) ensure(ctx context.Context) error {
 	return nil
 }
 
-// givenHost is the host that the Cluster, or an earlier provider, names.
+// givenHost returns the host that the Cluster, or an earlier provider, names.
 func (s apiEndpoint) givenHost() string {
 	return cmp.Or(s.cluster.Spec.ControlPlaneEndpoint.Host, s.maasCluster.Status.Network.DNSName)
 }
@@ -64,12 +64,12 @@ func (s apiEndpoint) port() int32 {
 	return cmp.Or(s.cluster.Spec.ControlPlaneEndpoint.Port, s.cluster.Spec.ClusterNetwork.APIServerPort, infrav1.DefaultEndpointPort)
 }
 
-// maxEndpointNameLength is how many letters of the cluster's name fit into a DNS label
-// with a hyphen and six digits.
+// maxEndpointNameLength is how many letters of the cluster's name fit into a
+// DNS label with a hyphen and six digits.
 const maxEndpointNameLength = 63 - 7
 
-// generatedHost is the name of a cluster that nobody named, always the same;
-// empty where somebody else is to name it.
+// generatedHost returns a name for a cluster without one. It is always the same
+// for a cluster, and empty where somebody else must set the name.
 func (s apiEndpoint) generatedHost() string {
 	if s.isCustom() {
 		return ""
@@ -80,8 +80,8 @@ func (s apiEndpoint) generatedHost() string {
 	return fmt.Sprintf("%s-%s.%s", name, hex.EncodeToString(sum[:3]), s.maasCluster.Spec.DNSDomain)
 }
 
-// isOurName tells whether a name's record is surely the cluster's: it was made
-// for it, by us or by an earlier provider.
+// isOurName reports whether the name's record certainly belongs to the cluster:
+// we or an earlier provider made it for the cluster.
 func (s apiEndpoint) isOurName(host string) bool {
 	if _, published := s.dnsName(); !published {
 		return false
@@ -92,10 +92,11 @@ func (s apiEndpoint) isOurName(host string) bool {
 	return host == s.generatedHost() || host == earlierProviderDNSName(s.maasCluster)
 }
 
-// earlierProviderDNSName is the name that an earlier provider published for a cluster without
-// our annotation, empty if there is none. We write the status, too, and of names that
-// somebody else publishes; but then the annotation is there before. Who has lost it
-// since is known by `initialization`, of which earlier providers knew nothing.
+// earlierProviderDNSName returns the name that an earlier provider published
+// for a cluster without our annotation; empty if there is none. We set the same
+// status field, also for names that somebody else publishes, but the annotation
+// exists before that. A cluster that lost its annotation since is known by
+// `initialization`, which earlier providers never set.
 func earlierProviderDNSName(maas *infrav1.MaasCluster) string {
 	if maas.Status.Initialization.Provisioned != nil {
 		return ""

@@ -10,8 +10,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// reportHosts says on how many of the cluster's bare-metal machines VMs can be
-// made, where that is wanted.
+// reportHosts reports on how many of the cluster's bare-metal machines VMs can
+// be made, where the spec wants that.
 func (s *scope) reportHosts() {
 	hosts, errs := s.maasCluster.Spec.ResolveHosts(field.NewPath("spec"))
 	if len(errs) > 0 {
@@ -47,8 +47,8 @@ func (s *scope) reportHosts() {
 	}
 }
 
-// isVM tells whether a MaasMachine is a VM on an LXD host.
+// isVM reports whether a MaasMachine is a VM on an LXD host.
 func isVM(m *infrav1.MaasMachine) bool {
-	resolved, _ := m.Spec.Resolve(field.NewPath("spec")) // what it contradicts itself in is the machine's to say
+	resolved, _ := m.Spec.Resolve(field.NewPath("spec")) // the machine reports contradictions in it
 	return resolved.Mode == infrav1.ProvisioningModeLXD
 }

@@ -151,7 +151,7 @@ func TestNobodyOfTheClusterIsLeft(t *testing.T) {
 	w.reconcileUntilSteady()
 	before := w.countDNSWrites()
 	w.setLost("m1", infrav1.ConflictReason, "10.77.0.11")
-	wantCondition(t, w.reconcileUntilSteady(), infrav1.DNSReadyCondition, conditionFalse, infrav1.WaitingForControlPlaneReason, "what was published stays")
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.DNSReadyCondition, conditionFalse, infrav1.WaitingForControlPlaneReason, "the published addresses stay")
 	if n := w.countDNSWrites() - before; n > 0 {
 		t.Errorf("%d writes to the DNS", n)
 	}

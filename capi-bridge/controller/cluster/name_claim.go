@@ -21,13 +21,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// nameClaim says whether a cluster may have the name of its API.
+// nameClaim decides whether a cluster may have the name of its API.
 type nameClaim struct{ *scope }
 
-// apiNameIndex is the field of MaasClusters by which those of a name are found.
+// apiNameIndex is the index by which MaasClusters are found from their name.
 const apiNameIndex = "apiName"
 
-// indexAPIName is what a MaasCluster is found by: the name of its API.
+// indexAPIName returns the index value of a MaasCluster: the name of its API.
 func indexAPIName(o client.Object) []string {
 	c, ok := o.(*infrav1.MaasCluster)
 	if !ok {
@@ -39,7 +39,7 @@ func indexAPIName(o client.Object) []string {
 	return nil
 }
 
-// apiName is the name that a cluster publishes, or is about to.
+// apiName returns the name that a cluster publishes, or is about to publish.
 func apiName(c *infrav1.MaasCluster) (engine.DNSName, bool) {
 	noted := c.Annotations[DNSNameAnnotation]
 	if noted == noDNSName {
@@ -48,8 +48,8 @@ func apiName(c *infrav1.MaasCluster) (engine.DNSName, bool) {
 	return endpoint.PublishedName(c, cmp.Or(noted, c.Spec.ControlPlaneEndpoint.Host, earlierProviderDNSName(c)))
 }
 
-// checkRivals tells whether no other cluster of this Address has the better right to a
-// name. Otherwise a condition says who has it.
+// checkRivals reports whether no other cluster of this MAAS has the better
+// right to a name. Otherwise a condition names the other cluster.
 func (s nameClaim) checkRivals(ctx context.Context, name engine.DNSName) (bool, error) {
 	rival, err := s.findRival(ctx, name)
 	if err != nil || rival == nil {
@@ -62,15 +62,15 @@ func (s nameClaim) checkRivals(ctx context.Context, name engine.DNSName) (bool, 
 	return false, nil
 }
 
-// reportTaken says that a name leads to something else.
+// reportTaken says that the name already leads to something else.
 func (s nameClaim) reportTaken(name engine.DNSName, whose string) {
 	s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason, fmt.Sprintf(
-		"%s; nothing is published as %s for this cluster. Make a new cluster with another spec.controlPlaneEndpoint.host, or with none", whose, name))
+		"%s; the manager does not publish %s for this cluster. Make a new cluster with another spec.controlPlaneEndpoint.host, or with none", whose, name))
 	s.requeueWithin(requeue.WithJitter(requeue.ManualAfter))
 }
 
-// findRival is another MaasCluster, of any namespace, with the better right to a name
-// in the same Address; nil: there is none.
+// findRival finds another MaasCluster, in any namespace, with the better right
+// to a name in the same MAAS; nil: there is none.
 func (s nameClaim) findRival(ctx context.Context, name engine.DNSName) (*infrav1.MaasCluster, error) {
 	var list infrav1.MaasClusterList
 	var options []client.ListOption
@@ -92,8 +92,9 @@ func (s nameClaim) findRival(ctx context.Context, name engine.DNSName) (*infrav1
 	return nil, nil
 }
 
-// hasBetterRightToName tells which of two clusters has a name that both give: the one that has
-// claimed it, else the older one. A copy of an object is younger than its original.
+// hasBetterRightToName reports whether a has the better right to a name that
+// both clusters name. The cluster that has claimed it comes first, then the
+// older one. A copy of an object is younger than its original.
 func hasBetterRightToName(a, b *infrav1.MaasCluster, name engine.DNSName) bool {
 	x, y := hasClaimed(a, name), hasClaimed(b, name)
 	switch {
@@ -105,8 +106,9 @@ func hasBetterRightToName(a, b *infrav1.MaasCluster, name engine.DNSName) bool {
 	return client.ObjectKeyFromObject(a).String() < client.ObjectKeyFromObject(b).String()
 }
 
-// sharesMAAS tells whether another cluster's names are in the same Address. Where its
-// credentials cannot be found, those of the same identity are.
+// sharesMAAS reports whether another cluster's names are in the same MAAS.
+// Where its credentials cannot be found, it is so if both clusters have the
+// same identity.
 func (s nameClaim) sharesMAAS(ctx context.Context, other *infrav1.MaasCluster) bool {
 	site, err := s.Sites.Site(ctx, other)
 	if err == nil {
@@ -117,13 +119,14 @@ func (s nameClaim) sharesMAAS(ctx context.Context, other *infrav1.MaasCluster) b
 		(ref == nil || ref.Kind != infrav1.IdentityKindSecret || other.Namespace == s.maasCluster.Namespace)
 }
 
-// regionMarkTimeout is how long two Address may take to show their marks: one of them may be a
-// tenant's, for whom nobody else's cluster should wait.
+// regionMarkTimeout is how long two MAAS may take to answer with their marks.
+// One of them may be a tenant's, and no other cluster must wait long for it.
 const regionMarkTimeout = 10 * time.Second
 
-// haveSameRegionMark tells whether two addresses are of one Address. It is marked for that, unless
-// it was before. Where that cannot be told, as of a Address that is away, they are not: who
-// names such a Address could keep others from their names.
+// haveSameRegionMark reports whether two addresses lead to the same MAAS. It
+// marks the MAAS for that where it has no mark yet. It returns false where it
+// cannot find out, as when a MAAS does not answer. Otherwise a user could name
+// such a MAAS to keep others from their names.
 func haveSameRegionMark(ctx context.Context, a, b *controller.Site) bool {
 	ctx, done := context.WithTimeout(ctx, regionMarkTimeout)
 	defer done()
@@ -135,9 +138,10 @@ func haveSameRegionMark(ctx context.Context, a, b *controller.Site) bool {
 	return err == nil && first == second
 }
 
-// refuseMachineName tells whether a machine of Address bears a name that nobody has claimed
-// yet, and says so. Address would answer with the addresses of both (dnsresource.py,
-// get_addresses): whoever looks for the machine would find the cluster.
+// refuseMachineName reports whether a machine of MAAS has a name that nobody
+// has claimed yet, and sets a condition. MAAS would answer with the addresses
+// of both (dnsresource.py, get_addresses), so that a lookup of the machine
+// could lead to the cluster.
 func (s nameClaim) refuseMachineName(ctx context.Context, name engine.DNSName) (bool, error) {
 	found, err := s.site.Hostnames.MachinesNamed(ctx, name.Label)
 	if err != nil {
@@ -151,9 +155,10 @@ func (s nameClaim) refuseMachineName(ctx context.Context, name engine.DNSName) (
 	return true, nil
 }
 
-// claimName makes a name ours that a user gave or that came with the object, unless Address
-// has it for somebody else: then it points to what is no machine of the cluster, or is
-// a machine's. It is written down before anything is published by it.
+// claimName claims a name that a user set or that the object brought with it.
+// It does not where the name in MAAS points to an address outside the cluster,
+// or to a machine's name. It writes the claim down before anything is published
+// under the name.
 func (s nameClaim) claimName(ctx context.Context, name engine.DNSName) bool {
 	if s.maasCluster.Annotations[DNSNameAnnotation] == name.String() && !s.isUnproven() {
 		return true
@@ -165,11 +170,11 @@ func (s nameClaim) claimName(ctx context.Context, name engine.DNSName) bool {
 	}
 	if stranger := slices.IndexFunc(have.Addresses, s.strangerFilter()); stranger >= 0 {
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason, fmt.Sprintf(
-			"MAAS has %s already, for %s, which is no machine of the cluster; remove the name in MAAS, or set the annotation %s, so that it is left alone",
+			"MAAS already has %s, for %s, which is not a machine of the cluster. Remove the name in MAAS, or set the annotation %s, so that the manager leaves the name alone",
 			name, have.Addresses[stranger], infrav1.CustomEndpointAnnotation))
 		s.requeueWithin(requeue.ManualAfter)
 		if s.isUnproven() {
-			s.requeueWithin(requeue.WithJitter(requeue.RetryAfter)) // the address of its own machine may not be seen yet
+			s.requeueWithin(requeue.WithJitter(requeue.RetryAfter)) // the record may have the address of a machine that we do not know yet
 		}
 		return false
 	}
@@ -181,12 +186,13 @@ func (s nameClaim) claimName(ctx context.Context, name engine.DNSName) bool {
 	}
 	annotations.AddAnnotations(s.maasCluster, map[string]string{DNSNameAnnotation: name.String()})
 	delete(s.maasCluster.Annotations, controller.UnprovenAnnotation)
-	s.requeueWithin(requeue.BusyAfter) // to publish it, once that is saved
+	s.requeueWithin(requeue.BusyAfter) // to publish the name once the claim is saved
 	return false
 }
 
-// hasPublishedName tells whether the record of an unproven name leads to machines of the
-// cluster, and to nothing else. A cluster that only wants the name comes later.
+// hasPublishedName reports whether the record of an unproven name leads only to
+// machines of the cluster. A cluster that merely wants the name has no such
+// record.
 func (s nameClaim) hasPublishedName(ctx context.Context, name engine.DNSName) bool {
 	if !s.isUnproven() || s.maasCluster.Annotations[DNSNameAnnotation] != name.String() {
 		return false
@@ -195,7 +201,8 @@ func (s nameClaim) hasPublishedName(ctx context.Context, name engine.DNSName) bo
 	return err == nil && len(have.Addresses) > 0 && !slices.ContainsFunc(have.Addresses, s.strangerFilter())
 }
 
-// strangerFilter makes a test for addresses that no machine of the cluster has.
+// strangerFilter returns a test for addresses that no machine of the cluster
+// has.
 func (s nameClaim) strangerFilter() func(netip.Addr) bool {
 	known := s.addressesOfMachines(func(*infrav1.MaasMachine) bool { return true })
 	return func(ip netip.Addr) bool { return !slices.Contains(known, ip) }

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// reconcileNormal brings a MaasCluster to what is wanted. What MAAS says against it
-// becomes a condition; errors are the API server's.
+// reconcileNormal takes a MaasCluster towards its spec. Problems with MAAS
+// become conditions. The error is the API server's.
 func (s *scope) reconcileNormal(ctx context.Context) error {
 	s.requeueWithin(requeue.WithJitter(requeue.SteadyInterval))
 	s.setCondition(infrav1.DeletingCondition, metav1.ConditionFalse, infrav1.NotDeletingReason, "")
@@ -27,7 +27,7 @@ func (s *scope) reconcileNormal(ctx context.Context) error {
 		return nil
 	}
 	zoned, unread := failureDomains{s}.reconcile(ctx)
-	named, err := apiRecord{s}.reconcile(ctx) // a cluster that runs needs it, whatever cannot be read for another machine
+	named, err := apiRecord{s}.reconcile(ctx) // a running cluster needs its record, even where the zones cannot be found out
 	if err := errors.Join(unread, err); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *scope) reconcileNormal(ctx context.Context) error {
 	return nil
 }
 
-// reportIdentityError says what is wrong with the credentials.
+// reportIdentityError reports a problem with the credentials.
 func (s *scope) reportIdentityError(err error) {
 	p := problem.FromError(err)
 	if missing, ok := errors.AsType[*controller.CredentialsError](err); ok {
@@ -52,8 +52,8 @@ func (s *scope) reportIdentityError(err error) {
 	s.requeueWithin(requeue.WithJitter(p.RetryAfter))
 }
 
-// reportError makes an error of MAAS a condition. That MAAS refuses the key is said of
-// the identity, too.
+// reportError turns an error of MAAS into a condition. If MAAS refuses the key,
+// it reports that of the identity as well.
 func (s *scope) reportError(condition string, err error) {
 	p := problem.FromError(err)
 	if errors.Is(err, engine.ErrForbidden) {
@@ -68,7 +68,7 @@ func (s *scope) reportError(condition string, err error) {
 	s.requeueWithin(requeue.WithJitter(p.RetryAfter))
 }
 
-// reportAPIServer says whether the cluster's API answers.
+// reportAPIServer reports whether the cluster's API answers.
 func (s *scope) reportAPIServer(ctx context.Context) {
 	message := "the control plane is not initialised yet"
 	if s.Workloads != nil && s.cluster != nil && ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {

@@ -14,10 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// noteOrigin writes down that an object came from elsewhere with the name that it has
-// published: another management cluster, a backup, or a user who made it up. Such an
-// object has no status, as with MaasMachines. A name made of the Cluster's UID nobody can
-// forge.
+// noteOrigin writes down that an object arrived with the name that it has
+// published. It came from another management cluster, from a backup, or from a
+// user who made it up. As with MaasMachines, such an object has no status.
+// Nobody can forge a name made of the Cluster's UID.
 func (s *scope) noteOrigin(ctx context.Context) error {
 	noted := s.maasCluster.Annotations[DNSNameAnnotation]
 	generated := s.cluster != nil && noted == (apiEndpoint{s}).generatedHost()
@@ -32,26 +32,29 @@ func (s *scope) noteOrigin(ctx context.Context) error {
 	return nil
 }
 
-// isUnproven tells whether only the object's annotations say that it has its name.
-// What this reconcile finds out does not count: noteOrigin comes before it.
+// isUnproven reports whether only the object's annotations say that it has its
+// name. It does not change within a reconcile: noteOrigin runs first.
 func (s *scope) isUnproven() bool {
 	return s.maasCluster.Annotations[controller.UnprovenAnnotation] != ""
 }
 
-// isUnprovenName tells the same of any cluster, also before its origin is noted.
+// isUnprovenName reports the same for any cluster, also before its origin is
+// noted.
 func isUnprovenName(c *infrav1.MaasCluster) bool {
 	noted := c.Annotations[DNSNameAnnotation]
 	return c.Annotations[controller.UnprovenAnnotation] != "" || noted != "" && noted != noDNSName && !clusterHasStatus(c)
 }
 
-// clusterHasStatus tells whether a controller saw an object while it was not paused.
+// clusterHasStatus reports whether a controller has worked on the object while
+// it was not paused.
 func clusterHasStatus(c *infrav1.MaasCluster) bool {
 	seen := infrav1.MaasCluster{Status: *c.Status.DeepCopy()}
 	conditions.Delete(&seen, infrav1.PausedCondition)
 	return !equality.Semantic.DeepEqual(seen.Status, infrav1.MaasClusterStatus{})
 }
 
-// hasClaimed tells whether a cluster has a name by a look at its record.
+// hasClaimed reports whether a cluster has claimed a name after a look at its
+// record.
 func hasClaimed(c *infrav1.MaasCluster, name engine.DNSName) bool {
 	return c.Annotations[DNSNameAnnotation] == name.String() && !isUnprovenName(c)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 )
 
-// noteRegion writes down which MAAS the cluster is in. A user who may make no tags goes
-// on without a mark.
+// noteRegion writes down which MAAS the cluster is in. A cluster whose MAAS
+// user may not make tags works without a mark.
 func (s *scope) noteRegion(ctx context.Context) {
 	if s.maasCluster.Annotations[controller.RegionAnnotation] != "" && s.maasCluster.Annotations[infrav1.AcceptMAASAnnotation] == "" {
 		return
@@ -22,5 +22,5 @@ func (s *scope) noteRegion(ctx context.Context) {
 		return
 	}
 	annotations.AddAnnotations(s.maasCluster, map[string]string{controller.RegionAnnotation: mark})
-	delete(s.maasCluster.Annotations, infrav1.AcceptMAASAnnotation) // it was for this one change
+	delete(s.maasCluster.Annotations, infrav1.AcceptMAASAnnotation) // the annotation was for this change only
 }

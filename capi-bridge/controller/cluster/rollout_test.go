@@ -135,9 +135,9 @@ func runRollout(t *testing.T, model sim.Model, hosts []string, step, pause time.
 	return in
 }
 
-// TestRolloutOfBareMetalControlPlane rolls out a control plane of bare metal that has a
-// machine in each of three zones, where only az1 has Ready machines to spare: in the
-// end each zone has one again, and the rollout never stands.
+// TestRolloutOfBareMetalControlPlane rolls out a bare-metal control plane with
+// a machine in each of three zones. Only az1 has spare Ready machines. In the
+// end each zone has one machine again, and the rollout never stops.
 func TestRolloutOfBareMetalControlPlane(t *testing.T) {
 	for name, spares := range map[string]int{"OneSpare": 1, "ThreeSpares": 3} {
 		for _, pace := range []struct{ step, pause time.Duration }{{time.Minute, 0}, {time.Minute, 5 * time.Second}, {time.Minute, 3 * time.Minute}, {time.Second, 0}, {time.Second, time.Second}} {

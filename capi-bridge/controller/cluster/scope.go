@@ -25,25 +25,25 @@ import (
 // scope is one reconcile of a MaasCluster.
 type scope struct {
 	*Reconciler
-	cluster     *clusterv1.Cluster // nil where it is gone
+	cluster     *clusterv1.Cluster // nil: it is gone
 	maasCluster *infrav1.MaasCluster
 	machines    []infrav1.MaasMachine // of the cluster, sorted by name
-	site        *controller.Site      // nil as long as there is none
-	keyAccepted bool                  // MAAS has taken the key
-	keyRefused  bool                  // MAAS does not take it, or not for all
+	site        *controller.Site      // nil until it is found
+	keyAccepted bool                  // MAAS has accepted the key
+	keyRefused  bool                  // MAAS refuses the key, at least for some requests
 
-	requeueAfter time.Duration // when to look again; zero: at rest
+	requeueAfter time.Duration // when to reconcile again; zero: on the next change
 }
 
-// prepare finds the Cluster, and says whether there is something to be done now:
-// not for objects without an owner, in somebody else's hands, or paused. It
-// leaves the finalizer and the endpoint on the object, each before anything is
-// made in MAAS.
+// prepare finds the Cluster, and reports whether there is something to do now.
+// There is not for objects without an owner, in somebody else's hands, or
+// paused. It adds the finalizer and the endpoint to the object, each before
+// anything is made in MAAS.
 func (s *scope) prepare(ctx context.Context) (bool, error) {
 	cluster, err := util.GetOwnerCluster(ctx, s.Client, s.maasCluster.ObjectMeta)
 	deleting := !s.maasCluster.DeletionTimestamp.IsZero()
 	switch {
-	case apierrors.IsNotFound(err) && deleting: // what it left in MAAS must still go
+	case apierrors.IsNotFound(err) && deleting: // its DNS record in MAAS must still go
 	case err != nil:
 		return false, err
 	case cluster == nil && !deleting:
@@ -84,7 +84,7 @@ func (s *scope) listMachines(ctx context.Context) ([]infrav1.MaasMachine, error)
 	return list.Items, nil
 }
 
-// clusterName is the Cluster's, even where that is gone.
+// clusterName returns the name of the Cluster, even where the Cluster is gone.
 func (s *scope) clusterName() string {
 	if s.cluster != nil {
 		return s.cluster.Name
@@ -97,14 +97,15 @@ func (s *scope) clusterName() string {
 	return s.maasCluster.Labels[clusterv1.ClusterNameLabel]
 }
 
-// requeueWithin makes the next look come after a time, at the latest.
+// requeueWithin makes the next reconcile come after this time at the latest.
 func (s *scope) requeueWithin(after time.Duration) {
 	if s.requeueAfter == 0 || after < s.requeueAfter {
 		s.requeueAfter = after
 	}
 }
 
-// addressesOfMachines are all addresses of those machines of the cluster that a test picks.
+// addressesOfMachines returns all addresses of the cluster's machines that pass
+// the test picks.
 func (s *scope) addressesOfMachines(picks func(*infrav1.MaasMachine) bool) []netip.Addr {
 	var all []netip.Addr
 	for i := range s.machines {
@@ -115,22 +116,22 @@ func (s *scope) addressesOfMachines(picks func(*infrav1.MaasMachine) bool) []net
 	return all
 }
 
-// isCustom tells whether somebody else publishes the endpoint.
+// isCustom reports whether somebody else publishes the endpoint.
 func (s *scope) isCustom() bool { return endpoint.IsCustom(s.maasCluster) }
 
-// dnsName is the endpoint's host as a name that is ours to publish, if it is.
+// dnsName returns the endpoint's name where we publish it.
 func (s *scope) dnsName() (engine.DNSName, bool) {
 	return endpoint.PublishedName(s.maasCluster, s.maasCluster.Spec.ControlPlaneEndpoint.Host)
 }
 
-// findSite finds the MAAS of the cluster, or says why there is none.
+// findSite finds the MAAS of the cluster, or reports why there is none.
 func (s *scope) findSite(ctx context.Context) bool {
 	site, err := controller.FindSite(ctx, s.Sites, s.maasCluster)
 	s.site = site
 	switch {
 	case site == nil:
 		s.reportIdentityError(err)
-	case err != nil: // nobody knows which MAAS this is
+	case err != nil: // we cannot tell which MAAS this is
 		s.reportError(infrav1.FailureDomainsReadyCondition, err)
 	}
 	return err == nil

@@ -22,16 +22,16 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
 )
 
-// controllerName names it in logs and metrics.
+// controllerName is the controller's name in logs and metrics.
 const controllerName = "maascluster"
 
-// ConnectSource makes a source of Clusters whose API has become reachable, or no
-// longer is. clustercache.ClusterCache's GetClusterSource is one.
+// ConnectSource makes a source of Clusters whose API starts or stops answering.
+// clustercache.ClusterCache's GetClusterSource is one.
 type ConnectSource func(controllerName string, to func(context.Context, client.Object) []ctrl.Request) source.Source
 
-// SetupWithManager starts the reconciler with the manager. It is woken by its
-// MaasClusters, by their Clusters, by what matters of their MaasMachines, and,
-// unless connects is nil, when an API begins or ceases to answer.
+// SetupWithManager adds the reconciler to the manager. It wakes for changes of
+// MaasClusters, of their Clusters, and of some fields of their MaasMachines.
+// Unless connects is nil, it also wakes when an API starts or stops answering.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options, connects ConnectSource) error {
 	toMaas := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("MaasCluster"), mgr.GetClient(), &infrav1.MaasCluster{})
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.MaasCluster{}, apiNameIndex, indexAPIName); err != nil {
@@ -70,20 +70,21 @@ func (r *Reconciler) maasClusterOfMachine(ctx context.Context, machine client.Ob
 	return all
 }
 
-// clusterChangePredicate lets changes of a Cluster through that a MaasCluster depends on.
+// clusterChangePredicate accepts changes of a Cluster that matter to its
+// MaasCluster.
 var clusterChangePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*clusterv1.Cluster), e.ObjectNew.(*clusterv1.Cluster)
 	return before.Generation != after.Generation || !before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
 		ptr.Deref(before.Status.Initialization.ControlPlaneInitialized, false) != ptr.Deref(after.Status.Initialization.ControlPlaneInitialized, false)
 }}
 
-// machineChangePredicate lets changes of a MaasMachine through that its MaasCluster shows
-// or publishes.
+// machineChangePredicate accepts changes of a MaasMachine that its MaasCluster
+// shows or publishes.
 var machineChangePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return !reflect.DeepEqual(machineFactsOf(e.ObjectOld.(*infrav1.MaasMachine)), machineFactsOf(e.ObjectNew.(*infrav1.MaasMachine)))
 }}
 
-// machineFacts are what a MaasCluster needs to know of a MaasMachine.
+// machineFacts are the parts of a MaasMachine that matter to its MaasCluster.
 type machineFacts struct {
 	cluster, zone                            string
 	controlPlane, deleting                   bool
@@ -92,7 +93,8 @@ type machineFacts struct {
 	hostStatus, hostReason, hostMessage      string
 }
 
-// machineFactsOf leaves out of a worker what only the API's name depends on.
+// machineFactsOf returns the facts of a machine. A worker has none that only
+// the API's name depends on.
 func machineFactsOf(m *infrav1.MaasMachine) machineFacts {
 	_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
 	f := machineFacts{

@@ -16,9 +16,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// preferredSubnets are the subnets whose addresses are published, by CIDR or
-// name: those of the spec, else those of the ConfigMap in the cluster's
-// namespace; none: any.
+// preferredSubnets returns the subnets whose addresses are published, by CIDR
+// or name. They come from the spec, else from the ConfigMap in the cluster's
+// namespace. None means any.
 func (s apiRecord) preferredSubnets(ctx context.Context) ([]string, error) {
 	if len(s.maasCluster.Spec.PreferredSubnets) > 0 {
 		return s.maasCluster.Spec.PreferredSubnets, nil
@@ -31,15 +31,15 @@ func (s apiRecord) preferredSubnets(ctx context.Context) ([]string, error) {
 	return splitWords(config.Data[infrav1.PreferredSubnetKey]), nil
 }
 
-// splitWords parts a text into words: by commas, spaces or lines, also in the form of
-// a YAML list.
+// splitWords splits a text at commas, spaces and line ends. It also reads a
+// YAML list.
 func splitWords(text string) []string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n[]\"'", r) })
 	return slices.DeleteFunc(words, func(word string) bool { return word == "-" })
 }
 
-// resolveSubnets finds the CIDRs of subnets, or says which ones MAAS does not
-// have.
+// resolveSubnets finds the CIDRs of subnets, or reports the ones that MAAS does
+// not have.
 func (s apiRecord) resolveSubnets(ctx context.Context, names []string) ([]netip.Prefix, bool) {
 	if len(names) == 0 {
 		return nil, true
@@ -61,15 +61,15 @@ func (s apiRecord) resolveSubnets(ctx context.Context, names []string) ([]netip.
 	if len(unknown) > 0 {
 		s.site.Names.Refresh()
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason, fmt.Sprintf(
-			"MAAS has no subnet %s; mend spec.preferredSubnets, or the ConfigMap %s of the namespace", strings.Join(unknown, ", "), infrav1.PreferredSubnetConfigMap))
+			"MAAS has no subnet %s; correct spec.preferredSubnets, or the ConfigMap %s of the namespace", strings.Join(unknown, ", "), infrav1.PreferredSubnetConfigMap))
 		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 		return nil, false
 	}
 	return found, true
 }
 
-// subnetPrefix is the CIDR of a subnet that is given by its name or by that. A CIDR
-// need not be one of MAAS's: addresses are what it is compared with.
+// subnetPrefix returns the CIDR of a subnet that is given by name or CIDR. MAAS
+// need not have the CIDR: it is only compared with addresses.
 func subnetPrefix(name string, have []engine.Subnet) (netip.Prefix, bool) {
 	if cidr, err := netip.ParsePrefix(name); err == nil {
 		return cidr.Masked(), true

@@ -19,12 +19,12 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
 )
 
-// failureDomains finds the availability zones that the machines of a cluster may be in.
+// failureDomains finds the availability zones for the machines of a cluster.
 type failureDomains struct{ *scope }
 
-// reconcile writes down the availability zones that machines may be in, and
-// reports whether they are known. What was written stays where MAAS cannot be
-// asked. The error is the API server's.
+// reconcile writes the availability zones for machines into the status, and
+// reports whether they are known. Where MAAS cannot be asked, the status keeps
+// its zones. The error is the API server's.
 func (s failureDomains) reconcile(ctx context.Context) (bool, error) {
 	have, err := s.site.Names.Zones(ctx)
 	if err != nil {
@@ -42,12 +42,12 @@ func (s failureDomains) reconcile(ctx context.Context) (bool, error) {
 		return s.reconcileSpecZones(ctx, have), nil
 	}
 	if !s.cluster.DeletionTimestamp.IsZero() {
-		return true, nil // nothing more is made
+		return true, nil // no more machines are made
 	}
 	want, err := s.readControlPlaneMachine(ctx)
 	if missing, ok := errors.AsType[*problem.BlockedError](err); ok {
 		if len(s.maasCluster.Status.FailureDomains) > 0 {
-			return true, nil // it was there, and no machine is made without it
+			return true, nil // the control plane existed before, and while it is missing nobody makes machines of it
 		}
 		s.reportError(infrav1.FailureDomainsReadyCondition, missing)
 		return false, nil
@@ -58,11 +58,11 @@ func (s failureDomains) reconcile(ctx context.Context) (bool, error) {
 	return s.reconcileDiscoveredZones(ctx, have, want), nil
 }
 
-// reconcileSpecZones are those of the spec. All of them must be there.
+// reconcileSpecZones takes the zones of the spec. MAAS must have all of them.
 func (s failureDomains) reconcileSpecZones(ctx context.Context, have []string) bool {
 	want := slices.Compact(slices.Sorted(slices.Values(s.maasCluster.Spec.FailureDomains)))
 	missing := subtractNames(want, have)
-	if len(missing) > 0 { // somebody may just have made them
+	if len(missing) > 0 { // somebody may just have created them
 		s.site.Names.Refresh()
 		if again, err := s.site.Names.Zones(ctx); err == nil {
 			missing = subtractNames(want, again)
@@ -71,7 +71,7 @@ func (s failureDomains) reconcileSpecZones(ctx context.Context, have []string) b
 	s.writeZones(zonesOfferedToAll(subtractNames(want, missing)))
 	if len(missing) > 0 {
 		s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionFalse, infrav1.ZoneNotFoundReason, fmt.Sprintf(
-			"MAAS has no zone %s, but %s; make it there, or mend spec.failureDomains", strings.Join(missing, ", "), strings.Join(have, ", ")))
+			"MAAS has no zone %s, only %s; create it in MAAS, or correct spec.failureDomains", strings.Join(missing, ", "), strings.Join(have, ", ")))
 		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 		return false
 	}
@@ -82,8 +82,8 @@ func (s failureDomains) reconcileSpecZones(ctx context.Context, have []string) b
 // maxZones is how many zones an object can list, by its schema.
 const maxZones = 100
 
-// limitZones are the zones that an object can list: before others those that
-// machines of the cluster are in, then those for its control plane.
+// limitZones cuts the zones to the number that an object can list. Zones of the
+// cluster's machines come first, then zones for its control plane.
 func (s failureDomains) limitZones(zones map[string]bool) map[string]bool {
 	rank := map[string]int{}
 	for zone, controlPlane := range zones {
@@ -102,7 +102,8 @@ func (s failureDomains) limitZones(zones map[string]bool) map[string]bool {
 	return listed
 }
 
-// reportZones says that the zones are known, and where not all of them are listed.
+// reportZones reports that the zones are known, and whether some are not
+// listed.
 func (s failureDomains) reportZones(known int) {
 	message := ""
 	if listed := len(s.maasCluster.Status.FailureDomains); listed < known {
@@ -111,8 +112,8 @@ func (s failureDomains) reportZones(known int) {
 	s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionTrue, infrav1.FailureDomainsReadyReason, message)
 }
 
-// writeZones writes the status as the contract wants it: zones, and whether machines
-// of the control plane may be there.
+// writeZones writes the status in the form of the contract: the zones, and
+// whether machines of the control plane may be there.
 func (s failureDomains) writeZones(zones map[string]bool) {
 	s.maasCluster.Status.FailureDomains = nil
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
@@ -120,7 +121,7 @@ func (s failureDomains) writeZones(zones map[string]bool) {
 	}
 }
 
-// zonesOfferedToAll are zones in which every machine may be.
+// zonesOfferedToAll returns zones that every machine may be in.
 func zonesOfferedToAll(names []string) map[string]bool {
 	zones := map[string]bool{}
 	for _, name := range names {

@@ -20,8 +20,9 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// zoneModel is a MAAS with VM hosts in az1, Ready machines in az2, both in az3, and
-// nothing in the zone empty. What az3 has is of the pool "big", and bigger.
+// zoneModel is a MAAS with VM hosts in az1, Ready machines in az2, both in az3,
+// and nothing in the zone empty. The machines and hosts of az3 are in the pool
+// "big", and bigger.
 func zoneModel() sim.Model {
 	return sim.Model{
 		Zones: []string{"az1", "az2", "az3", "empty"}, Pools: []string{"big"},

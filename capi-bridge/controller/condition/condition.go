@@ -1,4 +1,4 @@
-// Package condition sets conditions that the API server takes.
+// Package condition sets conditions that the API server accepts.
 package condition
 
 import (
@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// maxMessageLength is the length of a condition's message that the API server takes: one
-// that is longer, such as a text of MAAS's which a machine made up, would keep all
-// that was seen from being written.
+// maxMessageLength is the longest message of a condition that the API server
+// accepts. With a longer one it refuses the whole status. MAAS's own texts may
+// be longer, because a machine wrote part of them.
 const maxMessageLength = 32768
 
 // SetTruncated sets a condition of an object. A message that is too long is cut.

@@ -22,10 +22,11 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// controlPlaneKindNames are the kinds of them that the API server has.
+// controlPlaneKindNames are the kinds of control planes that the API server
+// has.
 var controlPlaneKindNames = []string{"KubeadmControlPlane", "OldControlPlane", "HostedControlPlane", ForbiddenControlPlaneKind}
 
-// newControlPlaneMapper finds them by their kind.
+// newControlPlaneMapper maps the kinds of control planes to resources.
 func newControlPlaneMapper() meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{NewControlPlane("").GroupVersionKind().GroupVersion()})
 	for _, kind := range controlPlaneKindNames {
@@ -34,8 +35,8 @@ func newControlPlaneMapper() meta.RESTMapper {
 	return known
 }
 
-// NewControlPlane is what makes the machines of the cluster's control plane, from a
-// template that stands at a path of its spec.
+// NewControlPlane makes a control plane whose machine template stands at a path
+// of its spec.
 func NewControlPlane(kind string, path ...string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
@@ -54,11 +55,11 @@ func NewControlPlane(kind string, path ...string) *unstructured.Unstructured {
 // ForbiddenControlPlaneKind is a control plane that the manager may not read.
 const ForbiddenControlPlaneKind = "SecretControlPlane"
 
-// sharedScheme are those that the controllers know, and what decodes them. All worlds
-// share them: they cost more than the rest of a world.
+// sharedScheme returns the kinds that the controllers know, and their decoders.
+// All worlds share it: it costs more than the rest of a world.
 var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, kind := range controlPlaneKindNames { // else the client of a world that meets one would add it
+	for _, kind := range controlPlaneKindNames { // otherwise the client of a world adds it when it sees one
 		scheme.AddKnownTypeWithName(NewControlPlane(kind).GroupVersionKind(), &unstructured.Unstructured{})
 	}
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme))
@@ -69,7 +70,7 @@ var sharedDecoder = sync.OnceValue(func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDecoder()
 })
 
-// Scheme has the kinds that the controllers know.
+// Scheme returns a scheme with the kinds that the controllers know.
 func Scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme, err := sharedScheme()
@@ -79,8 +80,9 @@ func Scheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// FakeAPI is an API server in memory. It does not keep who manages which field:
-// nothing here applies on the server's side, and it doubles the price of a world.
+// FakeAPI is an API server in memory. It does not track who manages which
+// field: no test uses server-side apply, and tracking doubles the cost of a
+// world.
 func FakeAPI(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := Scheme(t)
@@ -90,10 +92,11 @@ func FakeAPI(t *testing.T, objects ...client.Object) client.WithWatch {
 		WithObjects(objects...).Build()
 }
 
-// ControlPlaneNamespace is where the control planes of tests are.
+// ControlPlaneNamespace is the namespace of the tests' control planes.
 const ControlPlaneNamespace = "team-a"
 
-// CredentialObjects are what the manager's own MAAS is found by.
+// CredentialObjects returns the objects with the URL and API key of the
+// manager's own MAAS.
 func CredentialObjects(s *sim.Server) []client.Object {
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.CredentialsSecret}, Data: map[string][]byte{infrav1.CredentialsKey: []byte(s.APIKey() + "\n")}},

@@ -13,15 +13,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// CrashAtEach has a life lived without a death, in which certain things must be done,
-// and then with one death at each thing that was done in it. The first one is lived
-// whatever -run selects.
+// CrashAtEach runs a test once without a crash, and checks that certain
+// operations occur in it. Then it runs the test once for each operation, with a
+// crash there. The first run happens whatever -run selects.
 func CrashAtEach(t *testing.T, live func(*testing.T, *crash.Plan), must ...string) {
 	t.Helper()
 	calm := crash.NeverCrash()
 	live(t, calm)
 	if missing := calm.MissingOperations(must...); len(missing) > 0 || t.Failed() {
-		t.Fatalf("the life that nobody cut short lacks %q", missing)
+		t.Fatalf("the run without a crash lacks %q", missing)
 	}
 	var toll crash.Coverage
 	for _, deed := range calm.Operations() {
@@ -37,12 +37,12 @@ func CrashAtEach(t *testing.T, live func(*testing.T, *crash.Plan), must ...strin
 	for _, what := range toll.NeverCrashed() {
 		t.Errorf("no manager was killed at %q", what)
 	}
-	t.Logf("killed at %d different things", toll.PlannedCrashes())
+	t.Logf("killed at %d different operations", toll.PlannedCrashes())
 }
 
-// isCrashPoint tells what one dies of: a look that is repeated shows nothing new, and who
-// dies after a write to the API server leaves what one leaves who dies just before
-// the next thing.
+// isCrashPoint reports whether a run with a crash at this operation is worth
+// its time. A repeated read shows nothing new. A crash after a write to the API
+// server leaves the same state as a crash just before the next operation.
 func isCrashPoint(d crash.Operation) bool {
 	switch {
 	case strings.HasPrefix(d.Label, "GET "):
@@ -53,8 +53,8 @@ func isCrashPoint(d crash.Operation) bool {
 	return true
 }
 
-// CrashableClient is a manager's way to the API server for as long as it lives. Its
-// writes are told to note.
+// CrashableClient is a manager's client of the API server until the manager
+// crashes. It calls note with each write.
 func CrashableClient(api client.WithWatch, life *crash.Process, note func(string) error) client.WithWatch {
 	write := func(what string, o client.Object, do func() error) error {
 		what = fmt.Sprintf("%s %T %s", what, o, o.GetName())
@@ -75,7 +75,7 @@ func CrashableClient(api client.WithWatch, life *crash.Process, note func(string
 	})
 }
 
-// CrashableLedger is a manager's ledger for as long as it lives.
+// CrashableLedger is a manager's ledger until the manager crashes.
 type CrashableLedger struct {
 	engine.Ledger
 	Life *crash.Process

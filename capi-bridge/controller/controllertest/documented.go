@@ -1,4 +1,4 @@
-// Package controllertest is what tests of several controllers share.
+// Package controllertest holds what the tests of several controllers share.
 package controllertest
 
 import (

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// WantSentences checks that no event says twice what another one does, and that
-// none only repeats its reason, or a word of MAAS's for a state.
+// WantSentences checks that no two events say the same. It also checks that no
+// event only repeats its reason, or MAAS's word for a state.
 func WantSentences(t *testing.T, told []string) {
 	t.Helper()
 	seen := map[string]bool{}

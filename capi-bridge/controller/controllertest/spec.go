@@ -6,13 +6,13 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// WithChange is a spec with a change.
+// WithChange returns a copy of a spec with a change.
 func WithChange(spec infrav1.MaasMachineSpec, change func(*infrav1.MaasMachineSpec)) infrav1.MaasMachineSpec {
 	change(&spec)
 	return spec
 }
 
-// VMMachineSpec is a VM's spec.
+// VMMachineSpec returns the spec of a VM.
 func VMMachineSpec() infrav1.MaasMachineSpec {
 	return infrav1.MaasMachineSpec{
 		ProvisioningMode: ptr.To(infrav1.ProvisioningModeLXD), Image: "ubuntu/noble",
@@ -20,7 +20,7 @@ func VMMachineSpec() infrav1.MaasMachineSpec {
 	}
 }
 
-// MetalMachineSpec is the spec of bare metal.
+// MetalMachineSpec returns the spec of a bare-metal machine.
 func MetalMachineSpec() infrav1.MaasMachineSpec {
 	return infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(2), MinMemoryInMB: ptr.To(4096)}
 }

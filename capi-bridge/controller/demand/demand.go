@@ -1,5 +1,5 @@
-// Package demand says what a machine needs of MAAS, in the engine's words, and keeps it
-// to what the identity of its cluster allows.
+// Package demand turns the needs of a machine into the engine's terms, and
+// applies the limits of the cluster's identity.
 package demand
 
 import (
@@ -9,17 +9,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Placement says which LXD hosts will do for a VM, in whatever zone.
+// Placement describes the LXD hosts that suit a VM, in any zone.
 func Placement(want infrav1.ResolvedMachine) engine.Placement {
 	return engine.Placement{Pool: want.ResourcePool, Tags: want.Tags, Project: want.VM.Project}
 }
 
-// Selector says which bare metal will do, in whatever zone.
+// Selector describes the bare-metal machines that suit, in any zone.
 func Selector(want infrav1.ResolvedMachine) engine.Selector {
 	return engine.Selector{Pool: want.ResourcePool, Tags: want.Tags, MinCores: want.Cores, MinMemoryMiB: want.MemoryMiB, MinDiskGB: want.MinDiskGB}
 }
 
-// Disks are those of a VM.
+// Disks returns the disks of a VM for the engine.
 func Disks(vm *infrav1.ResolvedVM) []engine.Disk {
 	list := make([]engine.Disk, len(vm.Disks))
 	for n, d := range vm.Disks {

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
 )
 
-// PickAllowed is a value that a list of the identity allows: the one that is wanted, or
-// the only one that may be had. An empty list allows all.
+// PickAllowed returns a value that the identity's list allows: the wanted one,
+// or the only allowed one. An empty list allows all.
 func PickAllowed(field, want string, allowed []string) (string, error) {
 	switch {
 	case len(allowed) == 0 || slices.Contains(allowed, want):
@@ -25,8 +25,9 @@ func PickAllowed(field, want string, allowed []string) (string, error) {
 	return "", &problem.BlockedError{Reason: infrav1.InvalidSpecReason, Message: message, Hint: "It allows " + strings.Join(allowed, ", ") + "."}
 }
 
-// ApplyLimits keeps a machine to what the identity allows, and fills in what it leaves
-// open where only one thing is allowed. zone is that of its Machine.
+// ApplyLimits checks a machine against the identity's limits. It fills in what
+// the machine leaves open where only one value is allowed. zone is the zone of
+// its Machine.
 func ApplyLimits(limits infrav1.IdentityLimits, want *infrav1.ResolvedMachine, zone, dnsDomain string) error {
 	var err error
 	if want.ResourcePool, err = PickAllowed("spec.resourcePool", want.ResourcePool, limits.ResourcePools); err != nil {

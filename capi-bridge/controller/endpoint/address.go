@@ -9,19 +9,21 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// HasControlPlaneMachine tells whether a test picks a machine of the control plane.
+// HasControlPlaneMachine reports whether a control-plane machine passes the
+// test picks.
 func HasControlPlaneMachine(machines []infrav1.MaasMachine, picks func(*infrav1.MaasMachine) bool) bool {
 	return slices.ContainsFunc(machines, func(m infrav1.MaasMachine) bool { return IsControlPlane(&m) && picks(&m) })
 }
 
-// IsControlPlane tells that a machine is of the control plane.
+// IsControlPlane reports whether a machine belongs to the control plane.
 func IsControlPlane(m *infrav1.MaasMachine) bool {
 	_, is := m.Labels[clusterv1.MachineControlPlaneLabel]
 	return is
 }
 
-// ControlPlaneAddresses are the addresses of those machines of the control plane that a
-// test picks, sorted: one of each, in the first of the subnets that it is in.
+// ControlPlaneAddresses returns one address of each control-plane machine that
+// passes the test picks. The address is in the first matching subnet. The
+// addresses are sorted.
 func ControlPlaneAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix, picks func(*infrav1.MaasMachine) bool) []netip.Addr {
 	var found []netip.Addr
 	for i := range machines {
@@ -37,8 +39,8 @@ func ControlPlaneAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefi
 	return slices.Compact(found)
 }
 
-// apiAddress is the address of a machine by which the API is reached. With
-// no subnets it is the first external one, else the first.
+// apiAddress returns the address by which a machine serves the API. Without
+// subnets it is the first external address, else the first address.
 func apiAddress(m *infrav1.MaasMachine, subnets []netip.Prefix) (netip.Addr, bool) {
 	addresses := IPs(m)
 	for _, subnet := range subnets {
@@ -52,7 +54,7 @@ func apiAddress(m *infrav1.MaasMachine, subnets []netip.Prefix) (netip.Addr, boo
 	return addresses[0], true
 }
 
-// IPs are the addresses of a machine, external ones first.
+// IPs returns the IP addresses of a machine, external ones first.
 func IPs(m *infrav1.MaasMachine) []netip.Addr {
 	var external, internal []netip.Addr
 	for _, a := range m.Status.Addresses {
@@ -68,7 +70,7 @@ func IPs(m *infrav1.MaasMachine) []netip.Addr {
 	return slices.Concat(external, internal)
 }
 
-// InternalIPs are the machine's IPs, each once.
+// InternalIPs returns the machine's internal IP addresses, each once.
 func InternalIPs(m *infrav1.MaasMachine) []string {
 	var ips []string
 	for _, a := range m.Status.Addresses {

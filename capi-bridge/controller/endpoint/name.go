@@ -1,5 +1,5 @@
-// Package endpoint knows the name of a cluster's API, and the addresses of the machines
-// that serve it.
+// Package endpoint knows the name of a cluster's API, and the addresses of the
+// machines that serve it.
 package endpoint
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// IsCustom tells whether a cluster's user says that somebody else publishes its
-// endpoint.
+// IsCustom reports whether the user said that somebody else publishes the
+// cluster's endpoint.
 func IsCustom(maas *infrav1.MaasCluster) bool {
 	_, custom := maas.Annotations[infrav1.CustomEndpointAnnotation]
 	return custom
 }
 
-// PublishedName is a host as a name in the cluster's domain. It is none where the
-// host is an address or a name elsewhere, below the domain too, or somebody else
-// publishes it.
+// PublishedName splits a host into the label and domain of a DNS record that we
+// publish. It returns false for an address, for a name outside the cluster's
+// domain or in a subdomain, and where somebody else publishes the name.
 func PublishedName(maas *infrav1.MaasCluster, host string) (engine.DNSName, bool) {
 	label, ok := strings.CutSuffix(host, "."+maas.Spec.DNSDomain)
 	if !ok || strings.Contains(label, ".") || IsCustom(maas) {

@@ -14,21 +14,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// publishedValidity is how long nobody is asked what a name points to: until then, who
-// changes it by hand in MAAS is not corrected.
+// publishedValidity is how long we rely on the known addresses of a name. A
+// manual change in MAAS is corrected after this time.
 const publishedValidity = 5 * time.Minute
 
-// Publications remember to what the names of clusters point, so that not each
-// machine of a control plane must ask MAAS. Only who publishes a name fills them:
-// a read may be older than what is published meanwhile.
+// Publications remember the addresses of the clusters' names, so that not every
+// control-plane machine must ask MAAS. Only the publisher of a name fills them:
+// a read may be older than a publication that happens meanwhile.
 //
-// The zero value remembers nothing yet; nil never does.
+// The zero value remembers nothing yet. A nil *Publications never remembers
+// anything.
 type Publications struct {
 	mu   sync.Mutex
-	seen map[client.ObjectKey]Publication // by the name of a MaasCluster
+	seen map[client.ObjectKey]Publication // by the namespace and name of a MaasCluster
 }
 
-// Publication is what a name was seen to point to.
+// Publication is the set of addresses that a name was seen to point to.
 type Publication struct {
 	cluster     types.UID // of the MaasCluster that had the name then
 	Site        *controller.Site
@@ -37,8 +38,8 @@ type Publication struct {
 	PublishedAt time.Time
 }
 
-// KnownAddresses are the addresses of a cluster's name in a MAAS, unless that is not known
-// or not any more.
+// KnownAddresses returns the addresses of a cluster's name in a MAAS, and
+// whether they are still known.
 func (p *Publications) KnownAddresses(cluster *infrav1.MaasCluster, site *controller.Site, name engine.DNSName, now time.Time) ([]netip.Addr, bool) {
 	if p == nil {
 		return nil, false
@@ -52,7 +53,7 @@ func (p *Publications) KnownAddresses(cluster *infrav1.MaasCluster, site *contro
 	return slices.Clone(is.Addresses), true
 }
 
-// Remember keeps to what the name of a cluster was made to point.
+// Remember stores the addresses that a cluster's name now points to.
 func (p *Publications) Remember(cluster *infrav1.MaasCluster, is Publication) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +64,8 @@ func (p *Publications) Remember(cluster *infrav1.MaasCluster, is Publication) {
 	p.seen[client.ObjectKeyFromObject(cluster)] = is
 }
 
-// Forget drops what is known of a cluster, as when it was deleted or has moved away.
+// Forget drops the addresses of a cluster, such as one that was deleted or has
+// moved away.
 func (p *Publications) Forget(cluster client.ObjectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

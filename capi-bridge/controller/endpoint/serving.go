@@ -10,12 +10,16 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// ServingAddresses are those of the machines that serve the API, or will. One
-// that was never provisioned counts only as long as none was: the first one must
-// find itself by that name while it is being deployed. A provisioned one counts
-// for that even while none of its addresses is known, or it is lost. One that is down
-// counts only while all are: MAAS is wrong about that at times, and a name that points
-// to nobody helps nobody.
+// ServingAddresses returns the addresses of the machines that serve the API, or
+// will.
+//
+// A machine that was never provisioned counts only while no machine was
+// provisioned: the first machine must find itself by the name while it is
+// deployed. A provisioned machine ends that, even if its addresses are unknown
+// or it is lost.
+//
+// A machine that is down counts only while all are down. MAAS is wrong about
+// that at times, and a name without addresses helps nobody.
 func ServingAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix) []netip.Addr {
 	if !HasControlPlaneMachine(machines, IsProvisionedNotDeleting) {
 		return ControlPlaneAddresses(machines, subnets, func(m *infrav1.MaasMachine) bool {
@@ -29,16 +33,18 @@ func ServingAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix) []
 	return ControlPlaneAddresses(machines, subnets, IsServing)
 }
 
-// IsProvisionedNotDeleting tells that a machine was deployed once, and is not being deleted.
+// IsProvisionedNotDeleting reports whether a machine was deployed once and is
+// not being deleted.
 func IsProvisionedNotDeleting(m *infrav1.MaasMachine) bool {
 	return m.DeletionTimestamp.IsZero() && IsProvisioned(m)
 }
 
-// IsServing tells that a machine was deployed once, and is still the cluster's.
+// IsServing reports whether a machine was deployed once and still belongs to
+// the cluster.
 func IsServing(m *infrav1.MaasMachine) bool { return IsProvisionedNotDeleting(m) && !IsLost(m) }
 
-// IsDown tells that a machine which was deployed once seems not to run, as far as was
-// seen last: it is switched off, Broken, in rescue mode or tested.
+// IsDown reports whether a machine that was deployed once seems not to run. At
+// the last look it was switched off, Broken, in rescue mode or tested.
 func IsDown(m *infrav1.MaasMachine) bool {
 	switch conditions.GetReason(m, infrav1.MachineDeployedCondition) {
 	case infrav1.MachinePoweredOffReason, infrav1.MachineStateUndefinedReason:
@@ -47,22 +53,22 @@ func IsDown(m *infrav1.MaasMachine) bool {
 	return false
 }
 
-// HasFinalAddress tells that a machine is being deployed and has the address that it
-// will keep: before it is switched on for that, it may have the one that it was
-// commissioned with.
+// HasFinalAddress reports whether a machine is being deployed and has its
+// lasting address. Before MAAS switches it on for that, it may have its address
+// from commissioning.
 func HasFinalAddress(m *infrav1.MaasMachine) bool {
 	deploys := []infrav1.MachineState{"Deploying", "Deployed"}
 	return m.Status.MachinePowered && slices.Contains(deploys, ptr.Deref(m.Status.MachineState, ""))
 }
 
-// IsProvisioned tells that a machine was deployed once.
+// IsProvisioned reports whether a machine was deployed once.
 func IsProvisioned(m *infrav1.MaasMachine) bool {
 	return ptr.Deref(m.Status.Initialization.Provisioned, m.Status.Ready)
 }
 
-// IsLost tells that a machine is no longer the cluster's, as far as was seen last:
-// it is somebody else's, was released, or is gone, and its addresses may be
-// anybody's.
+// IsLost reports whether a machine no longer belonged to the cluster at the
+// last look: it is somebody else's, was released, or is gone. Its addresses may
+// belong to anybody.
 func IsLost(m *infrav1.MaasMachine) bool {
 	switch conditions.GetReason(m, infrav1.MachineDeployedCondition) {
 	case infrav1.ConflictReason, infrav1.MachineReleasedReason, infrav1.MachineNotFoundReason:

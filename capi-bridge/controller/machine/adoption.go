@@ -17,14 +17,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// adoption takes over machines that run already.
+// adoption takes over machines that already run.
 type adoption struct{ *scope }
 
 func (s *scope) adoption() adoption { return adoption{s} }
 
-// adopt marks what runs as the object's: what another provider, another management
-// cluster or a former version made. From then on it is ours to release, and ours
-// alone.
+// adopt marks a running machine as the object's. Another provider, another
+// management cluster or a former version made it. After that only we may
+// release it.
 func (s adoption) adopt(ctx context.Context, seen observation) time.Duration {
 	marked, own := seen.MarkedBy(), s.OwnKey()
 	if marked == own {
@@ -47,24 +47,24 @@ func (s adoption) adopt(ctx context.Context, seen observation) time.Duration {
 		return requeue.WithJitter(p.RetryAfter)
 	}
 	s.RecordOwnership()
-	ctrl.LoggerFrom(ctx).Info("took the machine over", "systemID", seen.SystemID, "from", string(marked))
+	ctrl.LoggerFrom(ctx).Info("took over the machine", "systemID", seen.SystemID, "from", string(marked))
 	return 0
 }
 
-// adoptUnmarked takes over bare metal that another provider deployed; done tells
-// that it says so itself.
+// adoptUnmarked takes over bare metal that another provider deployed. done
+// means that it set the conditions itself.
 func (s adoption) adoptUnmarked(ctx context.Context, seen observation) (pause time.Duration, done bool) {
 	res, err := s.site.Machines.Reconcile(ctx, engine.Ref{Key: s.OwnKey(), SystemID: seen.SystemID}, s.adoptionSpec())
 	if err != nil {
 		p := problem.FromError(err)
-		ctrl.LoggerFrom(ctx).Info("cannot take the machine over", "systemID", seen.SystemID, "reason", p.Reason, "error", p.Message)
+		ctrl.LoggerFrom(ctx).Info("cannot take over the machine", "systemID", seen.SystemID, "reason", p.Reason, "error", p.Message)
 		return requeue.WithJitter(p.RetryAfter), false
 	}
 	return res.After, res.Done
 }
 
-// observeForAdoption looks at a machine that another provider made. One that is not Deployed
-// is gone on with by the name that it was given.
+// observeForAdoption looks at a machine that another provider made. A machine
+// that is not Deployed is continued under the name that the provider gave it.
 func (s adoption) observeForAdoption(ctx context.Context, d driver) (observation, error) {
 	seen, err := d.observe(ctx, s.engineRef())
 	switch {
@@ -73,8 +73,8 @@ func (s adoption) observeForAdoption(ctx context.Context, d driver) (observation
 	case s.isForeign(seen):
 		return observation{}, &problem.BlockedError{
 			Reason:  infrav1.ConflictReason,
-			Message: fmt.Sprintf("spec.systemID: machine %s (%s) is somebody else's: it is marked as made for %s", seen.Hostname, seen.SystemID, seen.MarkedBy()),
-			Hint:    "Name a machine that this cluster may have.",
+			Message: fmt.Sprintf("spec.systemID: machine %s (%s) belongs to somebody else: its mark says that it was made for %s", seen.Hostname, seen.SystemID, seen.MarkedBy()),
+			Hint:    "Name a machine that this cluster may use.",
 		}
 	}
 	if limited := s.deniedError(seen); limited != nil {
@@ -86,8 +86,8 @@ func (s adoption) observeForAdoption(ctx context.Context, d driver) (observation
 	return seen, nil
 }
 
-// adoptBeforeRelease takes a machine over that another provider made and that is to be
-// released now: the engine does not release what is not ours.
+// adoptBeforeRelease takes over a machine of another provider that must now be
+// released. The engine releases only machines that bear our mark.
 func (s adoption) adoptBeforeRelease(ctx context.Context, d driver) error {
 	if !s.IsAdoptionPending() || s.Kind() == ownership.KindVM {
 		return nil
@@ -101,22 +101,22 @@ func (s adoption) adoptBeforeRelease(ctx context.Context, d driver) error {
 	}
 	switch seen.Status.Phase() {
 	case engine.PhaseReady, engine.PhaseCommissioning, engine.PhaseReleasing:
-		return nil // it was released
+		return nil // the machine was released
 	case engine.PhaseDeployed:
 		if pause := s.adopt(ctx, seen); s.IsAdoptionPending() {
-			return &problem.BlockedError{Reason: infrav1.ReleasingReason, Transient: true, RetryAfter: max(pause, time.Second), Message: "it is being taken over from another provider"}
+			return &problem.BlockedError{Reason: infrav1.ReleasingReason, Transient: true, RetryAfter: max(pause, time.Second), Message: "the machine is being taken over from another provider"}
 		}
 		return nil
 	}
 	return &problem.BlockedError{
 		Reason:     infrav1.DeletionBlockedReason,
-		Message:    fmt.Sprintf("machine %s (%s) is %s, and another provider left it so", seen.Hostname, seen.SystemID, seen.StatusName),
-		Hint:       "Release it in MAAS; then this goes on.",
+		Message:    fmt.Sprintf("another provider left machine %s (%s) in the state %s", seen.Hostname, seen.SystemID, seen.StatusName),
+		Hint:       "Release it in MAAS; then the deletion continues.",
 		RetryAfter: time.Minute,
 	}
 }
 
-// checkLimits tells whether a machine that runs is one that the identity allows.
+// checkLimits checks whether the identity allows a running machine.
 func (s adoption) checkLimits(seen observation) error {
 	limits := s.site.Limits
 	if _, err := demand.PickAllowed("the machine's resource pool", seen.Pool, limits.ResourcePools); err != nil {
@@ -125,7 +125,7 @@ func (s adoption) checkLimits(seen observation) error {
 	if _, err := demand.PickAllowed("the machine's zone", seen.Zone, limits.Zones); err != nil || s.Kind() != ownership.KindVM {
 		return err
 	}
-	if seen.HostName != "" { // else MAAS does not tell it for the moment
+	if seen.HostName != "" { // empty: MAAS does not know the host at the moment
 		if _, err := demand.PickAllowed("the VM's host", seen.HostName, limits.Hosts); err != nil {
 			return err
 		}
@@ -134,8 +134,8 @@ func (s adoption) checkLimits(seen observation) error {
 	return err
 }
 
-// deniedError is why a machine may not be taken over; nil: it may be, or bears the
-// object's mark.
+// deniedError says why a machine may not be taken over. nil: it may be, or it
+// bears the object's mark.
 func (s adoption) deniedError(seen observation) *problem.BlockedError {
 	key := s.EngineKey()
 	_, isMark := ownership.ParseMark(string(key))
@@ -149,19 +149,21 @@ func (s adoption) deniedError(seen observation) *problem.BlockedError {
 	}
 	return &problem.BlockedError{
 		Reason:  infrav1.ConflictReason,
-		Message: fmt.Sprintf("machine %s (%s) is not taken over: %s", seen.Hostname, seen.SystemID, problem.FromError(err).Message),
-		Hint:    "Delete this object: nothing is done to the machine for that.",
+		Message: fmt.Sprintf("cannot take over machine %s (%s): %s", seen.Hostname, seen.SystemID, problem.FromError(err).Message),
+		Hint:    "Delete this object; the machine stays as it is.",
 	}
 }
 
-// takeOverDeniedError is why a machine that may not be taken over is left as it is.
+// takeOverDeniedError says why a machine may not be taken over and stays as it
+// is.
 type takeOverDeniedError struct{ *problem.BlockedError }
 
-// Unwrap lets explain find the reason.
+// Unwrap lets problem.FromError find the reason.
 func (e takeOverDeniedError) Unwrap() error { return e.BlockedError }
 
-// checkTakeOverAllowed looks at a machine that would be taken over. The error is a takeOverDeniedError
-// where that is not allowed, and any other one where it cannot be told.
+// checkTakeOverAllowed looks at a machine that would be taken over. It returns
+// a takeOverDeniedError where that is not allowed, and another error where it
+// cannot find out.
 func (s adoption) checkTakeOverAllowed(ctx context.Context, d driver) error {
 	if !s.NeedsTakeOver() {
 		return nil
@@ -179,13 +181,14 @@ func (s adoption) checkTakeOverAllowed(ctx context.Context, d driver) error {
 	return nil
 }
 
-// isAdoptable tells that a machine which another provider made is there already,
-// and only to be taken over.
+// isAdoptable reports whether a machine of another provider exists and is only
+// to be taken over.
 func (s *scope) isAdoptable(seen observation) bool {
 	return s.IsAdoptionPending() && seen.Status.Phase() == engine.PhaseDeployed
 }
 
-// adoptionSpec is a machine that runs already, and is to be taken over as it is.
+// adoptionSpec returns the spec of a running machine that is taken over as it
+// is.
 func (s *scope) adoptionSpec() engine.MachineSpec {
 	return engine.MachineSpec{Machine: s.SystemID(), Adopt: true, TakeOwnership: true}
 }

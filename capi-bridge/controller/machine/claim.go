@@ -15,15 +15,15 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
 )
 
-// claim notes in the object, before anything is asked of the engine, by which key that
-// knows the machine.
+// claim writes the engine's key of the machine to the object, before it asks
+// the engine for anything.
 type claim struct{ *scope }
 
-// ensure puts the finalizer on the object and, once it is about to be made, notes
-// by which key the engine knows the machine and of which kind it is. That is
-// written before the engine is asked for anything. A machine that another provider
-// made is held whatever its spec says, which can no longer change. It fails where the
-// object has changed since it was read: it may be going by now.
+// ensure adds the finalizer. Once the machine is about to be made, it also
+// writes the engine's key and kind of the machine, before it asks the engine
+// for anything. A machine of another provider gets them whatever its spec says,
+// because that spec cannot change any more. It fails where the object has
+// changed since it was read: it may be going by now.
 func (s claim) ensure(ctx context.Context) error {
 	if s.IsDeleting() {
 		return nil
@@ -38,7 +38,7 @@ func (s claim) ensure(ctx context.Context) error {
 		changed = true
 	}
 	if _, recorded := s.MaasMachine.Annotations[ownership.AttemptAnnotation]; recorded && !s.RecordsAttempts {
-		delete(s.MaasMachine.Annotations, ownership.AttemptAnnotation) // from now on it would lie
+		delete(s.MaasMachine.Annotations, ownership.AttemptAnnotation) // from now on the annotation would be wrong
 		changed = true
 	}
 	if !changed {
@@ -47,18 +47,18 @@ func (s claim) ensure(ctx context.Context) error {
 	return s.Client.Patch(ctx, s.MaasMachine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// canClaim tells that the engine is about to be asked for the machine for the first
-// time.
+// canClaim reports whether the engine is about to be asked for the machine for
+// the first time.
 func (s claim) canClaim() bool {
 	return !s.IsClaimed() && s.refusal == nil && s.ownershipErr == nil && s.provisioning().checkPrerequisites() == nil &&
 		(s.resolveSpec() == nil || s.SystemID() != "")
 }
 
-// noteOrigin writes down that an object came from elsewhere with what says that it has
-// a machine: another management cluster, a backup, or a user who made it up. Such an
-// object has no status: the API server takes none from who makes an object. Objects
-// that another provider left in this management cluster have one. done tells that the
-// object was changed.
+// noteOrigin writes down that an object arrived with the claim to a machine. It
+// came from another management cluster, from a backup, or from a user who made
+// it up. Such an object has no status, because the API server drops the status
+// of a new object. Objects that another provider left in this management
+// cluster have one. done means that the object was changed.
 func (s claim) noteOrigin(ctx context.Context) (done bool, err error) {
 	m := s.MaasMachine
 	name, value := controller.UnprovenAnnotation, "true"
@@ -75,8 +75,9 @@ func (s claim) noteOrigin(ctx context.Context) (done bool, err error) {
 }
 
 // noteArrival writes down that a paused object came from another management
-// cluster: once it is no longer paused, its machine is this one's. An object that
-// somebody else changed meanwhile is looked at again, before it may be unpaused.
+// cluster. Once it is no longer paused, this cluster owns its machine. If
+// somebody else changed the object meanwhile, it is read again before it may be
+// unpaused.
 func (s claim) noteArrival(ctx context.Context) (ctrl.Result, error) {
 	own := s.Mark()
 	made, ok := ownership.ParseMark(string(s.EngineKey()))
@@ -92,7 +93,7 @@ func (s claim) noteArrival(ctx context.Context) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// writeAnnotations writes the annotations of claim.
+// writeAnnotations writes the annotations of a claim.
 func (s claim) writeAnnotations(m *infrav1.MaasMachine) {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
@@ -108,7 +109,7 @@ func (s claim) writeAnnotations(m *infrav1.MaasMachine) {
 	}
 }
 
-// wantedKind is the kind that the specs ask for.
+// wantedKind returns the kind that the specs ask for.
 func (s claim) wantedKind() string {
 	switch {
 	case s.want.Mode == infrav1.ProvisioningModeLXD:
@@ -120,8 +121,8 @@ func (s claim) wantedKind() string {
 	}
 }
 
-// checkOwnership finds out whether the object has a right to the machine that it names.
-// The error is that this cannot be told.
+// checkOwnership finds out whether the object has a right to the machine that
+// it names. The error says that this cannot be found out.
 func (s claim) checkOwnership(ctx context.Context) error {
 	verdict, err := ownership.Check{Record: s.Record, Client: s.Client, Sites: s.Sites, Indexed: s.indexed, MaasCluster: s.maasCluster}.Run(ctx)
 	s.rival, s.refusal = verdict.Rival, verdict.Refusal

@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
 )
 
-// ownedConditions are those that this controller writes. Paused is written by
-// Cluster API's own code.
+// ownedConditions are the conditions that this controller writes. Cluster API's
+// own code writes Paused.
 var ownedConditions = []string{
 	infrav1.ReadyCondition, infrav1.DeletingCondition, infrav1.MachineDeployedCondition, infrav1.DNSAttachedCondition,
 	infrav1.NodeProviderIDSetCondition, infrav1.LXDReadyCondition, infrav1.LXDHostSelectedCondition,
@@ -40,7 +40,7 @@ func (s *scope) setNotDeleting() {
 	s.setFalse(infrav1.DeletingCondition, infrav1.NotDeletingReason, "")
 }
 
-// setReady sets Ready: the machine is as wanted, and stays.
+// setReady sets Ready: the machine is as wanted.
 func (s *scope) setReady() {
 	ready := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown, Reason: infrav1.ReadyUnknownReason}
 	deployed := conditions.Get(s.MaasMachine, infrav1.MachineDeployedCondition)
@@ -58,8 +58,9 @@ func (s *scope) setReady() {
 	s.MaasMachine.Status.Ready = ready.Status == metav1.ConditionTrue
 }
 
-// requeueWhileNew is when to look again for what a condition lacks: soon while that is
-// new, and then as seldom as at rest, for it may never come.
+// requeueWhileNew returns when to look again for something that a condition
+// lacks. It is soon while the condition is new. Later it is the steady
+// interval, because the thing may never come.
 func (s *scope) requeueWhileNew(kind string, now time.Time, soon time.Duration) time.Duration {
 	since := conditions.GetLastTransitionTime(s.MaasMachine, kind)
 	if since != nil && now.Sub(since.Time) > frequentRetryWindow {

@@ -15,13 +15,14 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestKilledAnywhere kills the manager at each call of MAAS, each write to the API
-// server and each to the ledger of a machine's life, once, and wants what the life
-// without that comes to: one VM or one machine, Ready, and nothing left in the end.
-// The incumbent left a VM behind when it died between compose and patch.
+// TestKilledAnywhere kills the manager once at each call of MAAS, each write to
+// the API server and each write to the ledger in the life of a machine. The
+// result must be the same as without a kill: one VM or one machine, Ready, and
+// nothing left in the end. The incumbent left a VM behind when it died between
+// compose and patch.
 //
-// The first life is left alone: it shows what there is to die of, and must have done
-// what such a machine cannot come to be and go without.
+// The first life has no kill. It shows the operations, and must contain those
+// that every such machine needs.
 func TestKilledAnywhere(t *testing.T) {
 	kinds := map[string]struct {
 		spec   infrav1.MaasMachineSpec

@@ -22,11 +22,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// deletion takes a machine back, and lets its object go.
+// deletion gives a machine back to MAAS and releases its object.
 type deletion struct{ *scope }
 
-// reconcile takes the machine one step back, and lets the object go once
-// nothing of it is left. It returns when to come back.
+// reconcile takes one step of the machine's removal. Once nothing of the
+// machine is left, it removes the finalizer. It returns when to come back.
 func (s deletion) reconcile(ctx context.Context) time.Duration {
 	m := s.MaasMachine
 	if !controllerutil.ContainsFinalizer(m, infrav1.MachineFinalizer) && !controllerutil.ContainsFinalizer(m, infrav1.HostEvacuationFinalizer) {
@@ -50,7 +50,7 @@ func (s deletion) reconcile(ctx context.Context) time.Duration {
 	case !seen.done:
 		reason, sentence := s.deletingReason(seen)
 		if seen.message == seen.StatusMessage && seen.Status.Phase() != engine.PhaseReleasing {
-			seen.message = "" // it is about what ends now
+			seen.message = "" // MAAS's message is about the work that ends now
 		}
 		s.setTrue(infrav1.DeletingCondition, reason, seen.stageMessage(sentence))
 		return requeue.WithJitter(seen.requeueAfter)
@@ -60,7 +60,7 @@ func (s deletion) reconcile(ctx context.Context) time.Duration {
 	return 0
 }
 
-// removeFinalizers takes the finalizers off an object for which nothing is left to do.
+// removeFinalizers removes our finalizers from an object whose machine is gone.
 func (s deletion) removeFinalizers(message string) {
 	s.setTrue(infrav1.DeletingCondition, infrav1.DeletionCompletedReason, message)
 	s.wakeups.forget(s.ObjectKey())
@@ -68,29 +68,29 @@ func (s deletion) removeFinalizers(message string) {
 	controllerutil.RemoveFinalizer(s.MaasMachine, infrav1.HostEvacuationFinalizer)
 }
 
-// leaveMachineAlone lets an object go whose machine the identity does not allow: it was never
-// taken over.
+// leaveMachineAlone releases an object whose machine the identity does not
+// allow. Such a machine was never taken over.
 func (s deletion) leaveMachineAlone(ctx context.Context, limited takeOverDeniedError) time.Duration {
 	s.removeFinalizers("")
 	s.events = append(s.events, outbox.Event{
 		Type: corev1.EventTypeWarning, Reason: infrav1.ConflictReason, Action: infrav1.DeletingCondition,
-		Note: limited.Message + "; it is left as it is",
+		Note: limited.Message + "; the machine stays as it is",
 	})
-	ctrl.LoggerFrom(ctx).Info("the machine was never taken over, and is left as it is", "systemID", s.SystemID(), "reason", limited.Message)
+	ctrl.LoggerFrom(ctx).Info("left the machine as it is, because it was never taken over", "systemID", s.SystemID(), "reason", limited.Message)
 	return 0
 }
 
-// leftoverMessage says what nobody will name any more once the object is gone; empty:
-// nothing is left.
+// leftoverMessage says what may still exist that no object names any more;
+// empty: nothing.
 func (seen observation) leftoverMessage() string {
 	if seen.leftover == "" {
 		return ""
 	}
-	return "it is gone from MAAS, but a compose of it was refused or cut off, and " + seen.leftover + ": look there, and delete it if nobody needs it"
+	return "the VM is gone from MAAS, but MAAS refused a compose of it or the reply was lost, and " + seen.leftover + "; look there, and delete it if nobody needs it"
 }
 
-// releaseUntouchedObject lets an object go of which nothing is in MAAS. Where it has
-// changed since it was read, it is read again.
+// releaseUntouchedObject releases an object that has nothing in MAAS. If the
+// object has changed since it was read, it is read again.
 func (s deletion) releaseUntouchedObject(ctx context.Context) (ctrl.Result, error) {
 	s.wakeups.forget(s.ObjectKey())
 	changed := s.MaasMachine.DeepCopy()
@@ -104,7 +104,7 @@ func (s deletion) releaseUntouchedObject(ctx context.Context) (ctrl.Result, erro
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// removeMachine takes the machine one step back.
+// removeMachine takes one step of the machine's removal.
 func (s deletion) removeMachine(ctx context.Context) (observation, error) {
 	if s.maasCluster == nil {
 		return observation{}, s.maasClusterGoneError()
@@ -124,8 +124,8 @@ func (s deletion) removeMachine(ctx context.Context) (observation, error) {
 	return seen, err
 }
 
-// prepareRemoval sees to all that comes before the machine is touched, and says how the engine
-// is to find it.
+// prepareRemoval does everything that comes before the machine is touched. It
+// returns how the engine finds the machine.
 func (s deletion) prepareRemoval(ctx context.Context) (d driver, ref engine.Ref, err error) {
 	if d, err = s.findDriver(ctx); err != nil {
 		return nil, ref, err
@@ -136,7 +136,7 @@ func (s deletion) prepareRemoval(ctx context.Context) (d driver, ref engine.Ref,
 	if !dnsAttachment(s).reconcileDetach(ctx) {
 		return nil, ref, &problem.BlockedError{
 			Reason: infrav1.DetachingDNSReason, Transient: true, RetryAfter: requeue.BusyAfter,
-			Message: "its address is being taken out of the DNS record of the cluster's API",
+			Message: "the machine's address is being removed from the DNS record of the cluster's API",
 		}
 	}
 	if d, err = lxdHost(s).skipForeignHost(ctx, d); err != nil {
@@ -149,21 +149,21 @@ func (s deletion) prepareRemoval(ctx context.Context) (d driver, ref engine.Ref,
 	return d, ref, err
 }
 
-// maasClusterGoneError is why a machine cannot be given back.
+// maasClusterGoneError says why a machine cannot be given back.
 func (s deletion) maasClusterGoneError() error {
 	return &problem.BlockedError{
 		Reason:  infrav1.DeletionBlockedReason,
-		Message: fmt.Sprintf("its Cluster or MaasCluster is gone, which says in which MAAS machine %s is", s.SystemID()),
-		Hint: "Make them again, or see in MAAS that the machine is released, or the VM deleted, and then take the finalizer " +
-			infrav1.MachineFinalizer + " off the MaasMachine.",
+		Message: fmt.Sprintf("the Cluster or MaasCluster is gone, and without it the MAAS of machine %s is unknown", s.SystemID()),
+		Hint: "Create both again. Or release the machine, or delete the VM, in MAAS, and then remove the finalizer " +
+			infrav1.MachineFinalizer + " from the MaasMachine.",
 	}
 }
 
-// resolveRemovalRef is the machine as the engine is to find it for its removal. One that
-// somebody else has by now is not ours to touch: then what carries our key is
-// looked for, and there may be nothing. MAAS takes the mark of bare metal off with
-// its release, so that one goes on with what it began with; the engine itself
-// releases no other's.
+// resolveRemovalRef returns how the engine finds the machine for its removal.
+// We do not touch a machine that somebody else has by now. The engine then
+// looks for a machine with our key, and there may be none. MAAS removes the
+// mark of bare metal when it releases it. A release that has begun therefore
+// continues without a mark; the engine itself releases no other's machine.
 func (s deletion) resolveRemovalRef(ctx context.Context, d driver) (engine.Ref, error) {
 	ref := s.engineRef()
 	begun := conditions.GetReason(s.MaasMachine, infrav1.DeletingCondition) == infrav1.ReleasingReason
@@ -177,10 +177,10 @@ func (s deletion) resolveRemovalRef(ctx context.Context, d driver) (engine.Ref, 
 	case err != nil:
 		return ref, err
 	case s.isForeign(seen):
-		ctrl.LoggerFrom(ctx).Info("the machine is somebody else's by now, and is left alone", "systemID", ref.SystemID)
+		ctrl.LoggerFrom(ctx).Info("left the machine alone, because it is somebody else's by now", "systemID", ref.SystemID)
 		s.events = append(s.events, outbox.Event{
 			Type: corev1.EventTypeWarning, Reason: infrav1.ConflictReason, Action: infrav1.DeletingCondition,
-			Note: fmt.Sprintf("machine %s (%s) is somebody else's by now, and is left as it is", seen.Hostname, ref.SystemID),
+			Note: fmt.Sprintf("machine %s (%s) belongs to somebody else by now, and stays as it is", seen.Hostname, ref.SystemID),
 		})
 		s.MaasMachine.Annotations[ownership.SystemIDAnnotation], ref.SystemID = ownership.NoSystemID, ""
 	case seen.MarkedBy() == s.OwnKey():
@@ -190,9 +190,9 @@ func (s deletion) resolveRemovalRef(ctx context.Context, d driver) (engine.Ref, 
 	return ref, nil
 }
 
-// claimForRemoval claims a machine of another provider whose object we see for the
-// first time while it is being deleted. What its spec contradicts itself in matters
-// to nobody any more: what it is made of is known all the same.
+// claimForRemoval claims a machine of another provider whose object we first
+// see while it is being deleted. Contradictions in its spec do not matter any
+// more: its kind is known all the same.
 func (s deletion) claimForRemoval() {
 	if s.IsClaimed() {
 		return
@@ -206,24 +206,25 @@ func (s deletion) claimForRemoval() {
 	m.Annotations[ownership.AdoptionAnnotation], m.Annotations[ownership.SystemIDAnnotation] = ownership.AdoptionPending, ownership.SystemIDOf(m)
 }
 
-// deletingReason is the reason of Deleting for a machine that is on its way back.
+// deletingReason returns the reason of Deleting while the machine is being
+// removed.
 func (s deletion) deletingReason(seen observation) (reason, message string) {
 	name := fmt.Sprintf("machine %s (%s)", seen.Hostname, seen.SystemID)
 	switch phase := seen.Status.Phase(); {
 	case seen.SystemID == "":
-		return infrav1.ReleasingReason, "MAAS is asked what is left of it"
+		return infrav1.ReleasingReason, "MAAS is asked what is left of the machine"
 	case s.Kind() == ownership.KindVM && (phase == engine.PhaseReady || phase == engine.PhaseFailed):
 		return infrav1.DeletingVMReason, "the VM of " + name + " is being deleted"
 	}
-	return infrav1.ReleasingReason, "MAAS is to release " + name
+	return infrav1.ReleasingReason, "MAAS is asked to release " + name
 }
 
-// reportError says why nothing goes on, and what leads out of it.
+// reportError says why the removal does not continue, and a way out.
 func (s deletion) reportError(seen observation, err error) time.Duration {
 	p := problem.FromError(err)
 	var missing *controller.CredentialsError
 	if errors.As(err, &missing) {
-		p = p.WithHint(fmt.Sprintf("Until then nobody can release machine %s. If it never is, see to it in MAAS yourself, and then take the finalizer %s off.",
+		p = p.WithHint(fmt.Sprintf("Until then machine %s cannot be released. If that cannot be repaired, release it in MAAS yourself, and then remove the finalizer %s.",
 			s.SystemID(), infrav1.MachineFinalizer))
 	}
 	reason := infrav1.DeletionBlockedReason
@@ -234,8 +235,9 @@ func (s deletion) reportError(seen observation, err error) time.Duration {
 	return requeue.WithJitter(p.RetryAfter)
 }
 
-// ignoreGoneObject is ignoreGone for an object whose status may fail to be written in another
-// way, too: then the object is looked for. What is to be told of it is told now or never.
+// ignoreGoneObject is problem.IgnoreGone for an object whose status patch may
+// fail in another way, too. It then reads the object. If the object is gone,
+// its last events are sent now.
 func (r *Reconciler) ignoreGoneObject(ctx context.Context, m *infrav1.MaasMachine, err error) error {
 	err = problem.IgnoreGone(err)
 	if err == nil || len(m.Finalizers) > 0 {

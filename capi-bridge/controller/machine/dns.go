@@ -17,23 +17,25 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// dnsAttachment says whether the machine is in the DNS record of its cluster's API.
+// dnsAttachment reports whether the machine is in the DNS record of its
+// cluster's API.
 type dnsAttachment struct{ *scope }
 
 const (
-	// dnsPollInterval is how often the cluster's DNS record is read while a machine's
-	// address is still to come into it, or to leave it.
+	// dnsPollInterval is how often the cluster's DNS record is read while a
+	// machine's address must still appear in it, or disappear.
 	dnsPollInterval = 10 * time.Second
-	// dnsDetachTimeout is how long a machine that is being deleted waits for its
-	// address to leave the DNS record: it does not stay for ever because nobody
+	// dnsDetachTimeout is how long a machine that is being deleted waits for
+	// its address to leave the DNS record. It does not wait for ever if nobody
 	// writes the record.
 	dnsDetachTimeout = 2 * time.Minute
 )
 
-// reconcile says whether the machine's address is in the DNS record of the
-// cluster's API. The record is written for the cluster, not here. Once it is
-// attached, that is not asked again until its addresses change, or it is lost or down.
-// Of a record that somebody else writes nothing is said.
+// reconcile reports whether the machine's address is in the DNS record of the
+// cluster's API. The MaasCluster's controller writes the record. Once the
+// machine is attached, the record is read again only if its addresses change,
+// or if it is lost or down. Where somebody else writes the record, there is no
+// condition.
 func (s dnsAttachment) reconcile(ctx context.Context, _ observation) time.Duration {
 	if !s.isControlPlane() {
 		return 0
@@ -49,7 +51,7 @@ func (s dnsAttachment) reconcile(ctx context.Context, _ observation) time.Durati
 		return 0
 	}
 	var published []netip.Addr
-	if leaves || conditions.IsTrue(s.maasCluster, infrav1.DNSReadyCondition) { // else there is nothing to see yet
+	if leaves || conditions.IsTrue(s.maasCluster, infrav1.DNSReadyCondition) { // otherwise the record has nothing of the machine yet
 		var err error
 		if published, err = s.readAPIAddresses(ctx); err != nil {
 			ctrl.LoggerFrom(ctx).Info("cannot read the DNS record of the cluster", "error", err.Error())
@@ -58,7 +60,7 @@ func (s dnsAttachment) reconcile(ctx context.Context, _ observation) time.Durati
 	}
 	s.MaasMachine.Status.DNSAttached = s.isPublished(published)
 	switch {
-	case s.MaasMachine.Status.DNSAttached && leaves: // the last one that served stays
+	case s.MaasMachine.Status.DNSAttached && leaves: // the address of the last machine that served stays
 		s.setTrue(kind, infrav1.DNSAttachedReason, mine)
 		return s.requeueWhileNew(infrav1.MachineDeployedCondition, s.currentTime(), dnsPollInterval)
 	case s.MaasMachine.Status.DNSAttached:
@@ -73,9 +75,9 @@ func (s dnsAttachment) reconcile(ctx context.Context, _ observation) time.Durati
 	return 0
 }
 
-// reconcileDetach tells whether a machine that is being deleted may go on: its address
-// is no longer in the DNS record, or nobody is going to take it out. The last
-// address stays: a cluster whose API has none could not come back.
+// reconcileDetach reports whether the deletion of a machine may continue: its
+// address has left the DNS record, or nobody is going to take it out. The last
+// address stays: a cluster whose API has no address could not come back.
 func (s dnsAttachment) reconcileDetach(ctx context.Context) bool {
 	switch {
 	case !s.isControlPlane(), s.hasCustomEndpoint(), s.maasCluster == nil, s.cluster == nil, len(endpoint.InternalIPs(s.MaasMachine)) == 0,
@@ -99,7 +101,8 @@ func (s dnsAttachment) reconcileDetach(ctx context.Context) bool {
 	return !slices.ContainsFunc(published, func(ip netip.Addr) bool { return !slices.Contains(mine, ip.String()) })
 }
 
-// hasCustomEndpoint tells that somebody else publishes the cluster's endpoint.
+// hasCustomEndpoint reports whether somebody else publishes the cluster's
+// endpoint.
 func (s dnsAttachment) hasCustomEndpoint() bool {
 	if s.maasCluster == nil {
 		return false
@@ -109,14 +112,14 @@ func (s dnsAttachment) hasCustomEndpoint() bool {
 	return endpoint.IsCustom(s.maasCluster) || host != "" && !published
 }
 
-// isAttachedWith tells that the machine was attached with these addresses.
+// isAttachedWith reports whether the machine is attached with these addresses.
 func (s dnsAttachment) isAttachedWith(addresses string) bool {
 	m, kind := s.MaasMachine, infrav1.DNSAttachedCondition
 	return m.Status.DNSAttached && conditions.GetReason(m, kind) == infrav1.DNSAttachedReason && conditions.GetMessage(m, kind) == addresses
 }
 
-// readAPIAddresses are the addresses of the cluster's DNS record, none if there is no
-// such record.
+// readAPIAddresses returns the addresses of the cluster's DNS record; none
+// where there is no record.
 func (s dnsAttachment) readAPIAddresses(ctx context.Context) ([]netip.Addr, error) {
 	name, ok := endpoint.PublishedName(s.maasCluster, s.maasCluster.Status.Network.DNSName)
 	if !ok {

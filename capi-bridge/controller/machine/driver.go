@@ -7,17 +7,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// observation is a machine as a call of the engine saw it, of whichever kind.
+// observation is a machine of any kind, as a call of the engine saw it.
 type observation struct {
 	engine.Machine
-	// host is the LXD host that the machine is, zero unless it is one that is
-	// known as such.
+	// host is the LXD host that the machine is. It is zero where MAAS does not
+	// know the machine as a host.
 	host engine.VMHost
-	// ours and finished are what the machine says of itself.
+	// ours and finished are what the machine's own marks say.
 	ours, finished bool
-	// registered tells that the host was made known by us, and not by others.
+	// registered is true where we registered the host, and not somebody else.
 	registered bool
-	// leftover is what its making left behind, in a sentence's words.
+	// leftover describes what an attempt to make the machine left behind, as
+	// part of a sentence.
 	leftover string
 
 	done            bool
@@ -27,18 +28,18 @@ type observation struct {
 	changed         <-chan struct{}
 }
 
-// driver takes a machine of one of the engine's kinds through its life.
+// driver drives a machine of one of the engine's kinds.
 type driver interface {
-	// observe looks, and changes nothing.
+	// observe looks at the machine and changes nothing.
 	observe(ctx context.Context, ref engine.Ref) (observation, error)
-	// step goes one step towards what is wanted. Beside an error, what was seen
-	// counts, too.
+	// step takes one step towards the spec. The observation counts even beside
+	// an error.
 	step(ctx context.Context, ref engine.Ref) (observation, error)
-	// remove goes one step back.
+	// remove takes one step of the removal.
 	remove(ctx context.Context, ref engine.Ref) (observation, error)
 }
 
-// kindDriver is the driver of a kind.
+// kindDriver implements driver for one kind of the engine.
 type kindDriver[Spec, Object any] struct {
 	kind    engine.Kind[Spec, Object]
 	spec    func(context.Context) (Spec, error)

@@ -194,7 +194,7 @@ func (w *envWorld) areAllReady() bool {
 }
 
 // TestKubeMachines takes VMs and bare metal through their lives with a real
-// manager on a real API server: they are woken when MAAS has done its part, and
+// manager on a real API server. They are woken when MAAS has done its part, and
 // left alone once they are as wanted.
 func TestKubeMachines(t *testing.T) {
 	t.Parallel()
@@ -233,8 +233,9 @@ func TestKubeMachines(t *testing.T) {
 	}
 }
 
-// wantNothingWritten checks that nothing is written, and MAAS not asked, once all is done. What
-// machines say last may come some time after they are ready.
+// wantNothingWritten checks that nothing is written, and MAAS not asked, once
+// all is done. The last writes of machines may come some time after they are
+// ready.
 func (w *envWorld) wantNothingWritten() {
 	w.t.Helper()
 	versions := w.resourceVersions()

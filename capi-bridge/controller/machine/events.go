@@ -11,13 +11,13 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/outbox"
 )
 
-// eventConditions are the conditions whose changes are worth an event.
+// eventConditions are the conditions whose changes make an event.
 var eventConditions = []string{
 	infrav1.MachineDeployedCondition, infrav1.LXDVMCreatedCondition, infrav1.LXDReadyCondition,
 	infrav1.NodeProviderIDSetCondition, infrav1.DeletingCondition,
 }
 
-// benignReasons are reasons of what goes on as it should.
+// benignReasons are reasons that need no help.
 var benignReasons = []string{
 	infrav1.WaitingForClusterInfrastructureReason, infrav1.WaitingForBootstrapDataReason, infrav1.WaitingForStaticIPReason,
 	infrav1.WaitingForVMReason, infrav1.MachineCommissioningReason, infrav1.MachineDeployingReason, infrav1.LXDVMCreatingReason,
@@ -25,8 +25,8 @@ var benignReasons = []string{
 	infrav1.DetachingDNSReason, infrav1.ReleasingReason, infrav1.DeletingVMReason, infrav1.DeletionCompletedReason,
 }
 
-// machineEvents are the news of a machine's conditions. What two of them say in the same
-// words is told once.
+// machineEvents returns an event for each change of a machine's conditions. Two
+// conditions with the same message make one event.
 func machineEvents(before, after *infrav1.MaasMachine) []outbox.Event {
 	var all []outbox.Event
 	for _, kind := range eventConditions {
@@ -46,7 +46,7 @@ func machineEvents(before, after *infrav1.MaasMachine) []outbox.Event {
 func eventType(c *metav1.Condition) string {
 	flawed := c.Status == metav1.ConditionTrue && c.Message != "" &&
 		(c.Type == infrav1.MachineDeployedCondition || c.Type == infrav1.LXDVMCreatedCondition)
-	flawed = flawed || c.Reason == infrav1.DeletionCompletedReason && c.Message != "" // something is left
+	flawed = flawed || c.Reason == infrav1.DeletionCompletedReason && c.Message != "" // something is left behind
 	if flawed || c.Status != metav1.ConditionTrue && !slices.Contains(benignReasons, c.Reason) || c.Reason == infrav1.DeletionBlockedReason {
 		return corev1.EventTypeWarning
 	}

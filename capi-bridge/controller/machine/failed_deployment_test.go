@@ -12,10 +12,11 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestFailedMetalComesLast: a machine that cannot be installed is released with its
-// object, as a MachineHealthCheck has it deleted. The next object gets another one,
-// also from another manager, as long as there is one; the one that failed longest ago
-// is tried again then. Whatever is installed in the end is as good as any.
+// TestFailedMetalComesLast: a machine that cannot be installed is released with
+// its object, because a MachineHealthCheck deletes it. The next object gets
+// another machine, also from another manager, as long as there is one. After
+// that it gets the machine that failed longest ago. A machine that is installed
+// in the end is as good as any.
 func TestFailedMetalComesLast(t *testing.T) {
 	t.Parallel()
 	alike := machineModel()

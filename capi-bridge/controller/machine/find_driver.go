@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// findDriver finds the MAAS of the machine, and takes the machine's kind in it.
+// findDriver finds the MAAS of the machine, and its driver there.
 func (s *scope) findDriver(ctx context.Context) (driver, error) {
 	site, err := controller.FindSite(ctx, s.Sites, s.maasCluster)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *scope) findDriver(ctx context.Context) (driver, error) {
 	default:
 		return nil, &problem.BlockedError{
 			Reason:  infrav1.InvalidSpecReason,
-			Message: fmt.Sprintf("the annotation %s says %q, which is no kind of machine", ownership.KindAnnotation, kind),
-			Hint:    "It is one of vm, machine and host; it was changed by hand.",
+			Message: fmt.Sprintf("the annotation %s has the value %q, which is not a kind of machine", ownership.KindAnnotation, kind),
+			Hint:    "Somebody changed it by hand; set it back to vm, machine or host.",
 		}
 	}
 }

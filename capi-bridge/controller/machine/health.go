@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
-// setHealthConditions says how a machine is that was provisioned once. Whatever it is, nothing
-// is done about it here: what ran is never released, and a MachineHealthCheck
-// can have the machine replaced.
+// setHealthConditions reports the state of a machine that was provisioned once.
+// It changes nothing in MAAS: a machine that ran is never released here. A
+// MachineHealthCheck can replace it.
 func (s reporter) setHealthConditions(seen observation) {
 	reason, message := s.healthReason(seen)
 	well := reason == infrav1.MachineDeployedReason
@@ -37,19 +37,19 @@ func (s reporter) setHealthConditions(seen observation) {
 	}
 }
 
-// healthReason is the reason of MachineDeployed for a machine that was provisioned.
+// healthReason returns the reason of MachineDeployed for a provisioned machine.
 func (s reporter) healthReason(seen observation) (reason, message string) {
 	name := fmt.Sprintf("machine %s (%s)", seen.Hostname, seen.SystemID)
 	deployed := seen.Status.Phase() == engine.PhaseDeployed
 	switch {
 	case s.isForeign(seen):
-		return infrav1.ConflictReason, fmt.Sprintf("%s is somebody else's by now, and no longer of this cluster. "+
-			"Delete the Machine to have another one made", name)
+		return infrav1.ConflictReason, fmt.Sprintf("%s belongs to somebody else by now, and no longer to this cluster. "+
+			"Delete the Machine to get another one", name)
 	case !deployed && s.isReleased(seen):
-		return infrav1.MachineReleasedReason, fmt.Sprintf("%s is %s: somebody released it, and what it ran is lost. "+
-			"Delete the Machine to have another one made", name, seen.StatusName)
+		return infrav1.MachineReleasedReason, fmt.Sprintf("%s is %s: somebody released it, and its system is lost. "+
+			"Delete the Machine to get another one", name, seen.StatusName)
 	case !deployed:
-		return infrav1.MachineStateUndefinedReason, fmt.Sprintf("MAAS shows %s as %q%s. Nothing is done to it; put it right in MAAS, or delete the Machine",
+		return infrav1.MachineStateUndefinedReason, fmt.Sprintf("MAAS shows %s as %q%s. The manager does not change it; repair it in MAAS, or delete the Machine",
 			name, seen.StatusName, inParentheses(seen.StatusMessage))
 	case seen.PowerState == "off":
 		return infrav1.MachinePoweredOffReason, name + " is switched off. Switch it on in MAAS, or delete the Machine"
@@ -57,10 +57,10 @@ func (s reporter) healthReason(seen observation) (reason, message string) {
 	return infrav1.MachineDeployedReason, ""
 }
 
-// isReleased tells that somebody released a machine which was Deployed once, and is
-// not now: from there MAAS may show it in any state that a machine in the making
-// has, with the addresses of whoever has it. Bare metal has lost its mark with the
-// release; a VM keeps it, so what was said of it stands until it is Deployed again.
+// isReleased reports whether somebody released a machine that was Deployed
+// once. MAAS may then show it in any state that a new machine has, with the
+// addresses of its new user. Bare metal loses its mark with the release. A VM
+// keeps it, so a report about it stands until it is Deployed again.
 func (s *scope) isReleased(seen observation) bool {
 	switch seen.Status.Phase() {
 	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseReleasing:
@@ -73,9 +73,10 @@ func (s *scope) isReleased(seen observation) bool {
 	return s.Kind() != ownership.KindVM && !s.IsAdoptionPending() && seen.MarkedBy() == ""
 }
 
-// isForeign tells that a machine is somebody else's: it says so; or it is Deployed
-// and says nothing, which bare metal of ours would; or it says nothing, and another
-// object has it, or only this object's annotations say that it is its own.
+// isForeign reports whether a machine belongs to somebody else. That is so in
+// three cases. Its mark says so. Or it is Deployed without a mark, which bare
+// metal of ours would have. Or it has no mark, and another object has it, or
+// only this object's annotations claim it.
 func (s *scope) isForeign(seen observation) bool {
 	if owner := seen.MarkedBy(); owner != "" {
 		return owner != s.EngineKey() && owner != s.OwnKey()
@@ -93,22 +94,22 @@ func inParentheses(message string) string {
 	return " (" + strings.TrimRight(message, ".") + ")"
 }
 
-// driftMessage says what is odd about a machine that runs all the same, such as what
-// somebody changed.
+// driftMessage describes what is odd about a running machine, such as a manual
+// change.
 func (s reporter) driftMessage(seen observation) string {
 	var all []string
 	if seen.PowerState == "error" {
-		all = append(all, "MAAS cannot tell whether it is on: what it runs on may be away")
+		all = append(all, "MAAS does not know whether the machine is switched on: its host may be away")
 	}
 	if name := s.VMName(); s.Kind() == ownership.KindVM && !s.IsFromOtherProvider() && seen.Hostname != name {
-		all = append(all, fmt.Sprintf("MAAS calls it %s, and it was made as %s: rename it back, for its Node keeps the former name", seen.Hostname, name))
+		all = append(all, fmt.Sprintf("the machine is named %s in MAAS but was made as %s, which its Node keeps: rename it back in MAAS", seen.Hostname, name))
 	}
 	if s.MaasMachine.Annotations[ownership.SwapAnnotation] == ownership.SwapUnchanged {
-		all = append(all, "its bootstrap data are of no kind that cloud-init runs, so nothing turns swap off: see that the image has none")
+		all = append(all, "cloud-init cannot run the bootstrap data, so nothing turns swap off: use an image without swap")
 	}
 	id, err := providerid.Parse(ptr.Deref(s.MaasMachine.Spec.ProviderID, ""))
 	if err == nil && id.FailureDomain != "" && id.FailureDomain != seen.Zone {
-		all = append(all, fmt.Sprintf("MAAS has it in zone %s, and it was made in %s: its providerID keeps the former one", seen.Zone, id.FailureDomain))
+		all = append(all, fmt.Sprintf("MAAS has the machine in zone %s, but it was made in %s: its providerID keeps the former zone", seen.Zone, id.FailureDomain))
 	}
 	return strings.Join(all, "; ")
 }

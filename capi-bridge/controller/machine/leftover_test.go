@@ -38,7 +38,7 @@ func TestNoVMOfOthersIsDeleted(t *testing.T) {
 				}
 				w.takeEvents()
 				w.reconcileUntilGone("web")
-				if told := strings.Join(w.takeEvents(), "\n"); !strings.Contains(told, id+") is somebody else's by now") {
+				if told := strings.Join(w.takeEvents(), "\n"); !strings.Contains(told, id+") belongs to somebody else by now") {
 					t.Errorf("nobody is told that it stays: %s", told)
 				}
 				if got := w.maasMachine(id); got.StatusName != "Deployed" || len(w.sim.Instances()) != 1 {
@@ -73,7 +73,7 @@ func TestDeletionSaysWhatMayBeLeft(t *testing.T) {
 				return w.sim.AddInstance(sim.Instance{Host: "host1", Name: "web", Cores: 2, MemoryMiB: 4096})
 			},
 		},
-		"RefusedOnce": {reason: "LXD admits a name once: it is the VM's, which goes.", before: breaks(once), made: true, says: []string{"nothing of it is left"}},
+		"RefusedOnce": {reason: "LXD admits a name once: it is the VM's, which goes.", before: breaks(once), made: true, says: []string{"nothing of the object is left"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/demand"
 )
 
-// applyLimits keeps what the object asks for to what its identity allows, before
-// anything is allocated or composed.
+// applyLimits checks the object's wishes against the limits of its identity,
+// before anything is allocated or composed.
 func (s specBuilder) applyLimits() error {
 	zone := ""
 	if s.machine != nil {
@@ -17,8 +17,9 @@ func (s specBuilder) applyLimits() error {
 	return s.checkHostLimits()
 }
 
-// checkHostLimits keeps the LXD host that a machine becomes to what the identity allows. What
-// the MaasCluster leaves open is the machine's own.
+// checkHostLimits checks the LXD host that a machine becomes against the limits
+// of the identity. Fields that the MaasCluster leaves open come from the
+// machine itself.
 func (s specBuilder) checkHostLimits() error {
 	hosts, limits := *s.hosts, s.site.Limits
 	var err error

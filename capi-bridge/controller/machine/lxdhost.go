@@ -17,9 +17,8 @@ import (
 // lxdHost makes an LXD host of a machine.
 type lxdHost struct{ *scope }
 
-// reconcile takes a Deployed machine that is to be an LXD host one step
-// further, and says how far it is. The machine itself is Ready whatever comes of
-// it.
+// reconcile takes one step to make an LXD host of a Deployed machine, and
+// reports the progress. The machine itself is Ready, whatever the result.
 func (s lxdHost) reconcile(ctx context.Context, seen observation) time.Duration {
 	switch {
 	case s.Kind() == ownership.KindVM:
@@ -50,17 +49,19 @@ func (s lxdHost) reconcile(ctx context.Context, seen observation) time.Duration 
 	return requeue.WithJitter(seen.requeueAfter)
 }
 
-// wantsRegistration tells that the machine is to be an LXD host and was not begun as one: its
-// cluster has asked for hosts since, or another provider made the machine.
+// wantsRegistration reports whether the machine must become an LXD host but was
+// not begun as one. The cluster asked for hosts later, or another provider made
+// the machine.
 func (s lxdHost) wantsRegistration() bool { return s.hosts != nil && s.Kind() == ownership.KindMachine }
 
-// clearRegistration forgets that the machine was to be an LXD host, of which nothing was done.
+// clearRegistration drops the plan to register the machine's LXD, before
+// anything was done.
 func (s lxdHost) clearRegistration() {
 	delete(s.MaasMachine.Annotations, ownership.HostAnnotation)
 	conditions.Delete(s.MaasMachine, infrav1.LXDReadyCondition)
 }
 
-// fillDefaults fills in what a host takes over from its machine.
+// fillDefaults fills in the host's fields that come from its machine.
 func (s lxdHost) fillDefaults(seen observation) {
 	if s.hosts == nil {
 		return
@@ -75,10 +76,10 @@ func (s lxdHost) fillDefaults(seen observation) {
 	s.hosts = &hosts
 }
 
-// setLXDReadyCondition says whether VMs can be made on the host, as MAAS's own inventory of
-// its LXD has it; more ends the sentence about one on which they can. MAAS may list
-// the VM host of a machine that was released, that is switched off or that is
-// somebody else's by now: that one counts for nothing.
+// setLXDReadyCondition reports whether VMs can be made on the host, by MAAS's
+// own inventory of its LXD. more ends the sentence about a ready host. MAAS may
+// still list the VM host of a machine that was released, is switched off or
+// belongs to somebody else. Such a VM host does not count.
 func (s lxdHost) setLXDReadyCondition(h engine.VMHost, more string) {
 	switch {
 	case !conditions.IsTrue(s.MaasMachine, infrav1.MachineDeployedCondition):
@@ -86,9 +87,9 @@ func (s lxdHost) setLXDReadyCondition(h engine.VMHost, more string) {
 	case h.Version != "" && h.Cores.Total > 0 && len(h.StoragePools) > 0:
 		s.setTrue(infrav1.LXDReadyCondition, infrav1.LXDReadyReason, fmt.Sprintf("VM host %s, LXD %s%s", h.Name, h.Version, more))
 	case h.Name != "":
-		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("MAAS does not know what VM host %s has", h.Name))
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("MAAS does not know the resources of VM host %s yet", h.Name))
 	default:
-		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, "it is not, or no longer, a VM host of MAAS")
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, "the machine is not, or no longer, a VM host of MAAS")
 	}
 }
 

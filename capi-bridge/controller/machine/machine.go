@@ -1,5 +1,5 @@
-// Package machine keeps MaasMachines as they are wanted. A reconcile lets the engine take
-// one step, and writes down what it saw.
+// Package machine reconciles MaasMachines. A reconcile lets the engine take one
+// step, and writes down what it saw.
 package machine
 
 import (
@@ -23,34 +23,34 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
 )
 
-// Reconciler keeps MaasMachines as they are wanted. One reconcile takes
-// one step of the engine. SetupWithManager makes it a controller.
+// Reconciler reconciles MaasMachines. One reconcile takes one step of the
+// engine. SetupWithManager makes it a controller.
 type Reconciler struct {
 	Client client.Client
-	// APIReader reads past the cache: bootstrap data are Secrets, which are
-	// fetched one by one and never kept.
+	// APIReader reads past the cache. Bootstrap data are Secrets, which are
+	// read one by one and never cached.
 	APIReader client.Reader
 	Sites     controller.Sites
-	// Workloads reaches the Nodes of clusters. Nil: their providerIDs are left
-	// to others.
+	// Workloads reaches the Nodes of clusters. nil: somebody else sets their
+	// providerIDs.
 	Workloads controller.Workloads
-	// Published is what is known of the names of clusters, by whose reconcilers
-	// they are published. Nil: MAAS is asked each time.
+	// Published holds the addresses of the clusters' names, from the reconciler
+	// that publishes them. nil: MAAS is asked each time.
 	Published *endpoint.Publications
 	Recorder  events.EventRecorder
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
 	// objects must have; empty: all are reconciled.
 	WatchFilter string
-	// ManagementCluster tells this cluster from others, whoever calls it what: the
-	// UID of its namespace kube-system. Machines are marked with it.
+	// ManagementCluster identifies this management cluster: it is the UID of
+	// its namespace kube-system. Machines are marked with it.
 	ManagementCluster string
-	// RecordsAttempts: the ledger ends with the manager, and what the making of a VM has
-	// begun is recorded in its object's annotations.
+	// RecordsAttempts: the ledger ends with the manager, so each attempt to
+	// make a VM is also recorded in its object's annotations.
 	RecordsAttempts bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	indexed bool // MaasMachines can be listed by systemIDIndex
+	indexed bool // MaasMachines can be listed by ownership.SystemIDIndex
 	wakeups wakeups
 	outbox  outbox.Outbox
 }
@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(m, r.WatchFilter) {
-		r.wakeups.forget(req.NamespacedName) // what wakes it need not carry its label
+		r.wakeups.forget(req.NamespacedName) // an object that wakes it may lack the label
 		return ctrl.Result{}, nil
 	}
 	s, err := r.newScope(ctx, m)
@@ -100,8 +100,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return s.reconcileAndPatch(ctx)
 }
 
-// reconcileAndPatch does what is to be done and writes down, in one patch, what
-// came of it.
+// reconcileAndPatch takes the steps that are due, and writes the result in one
+// patch.
 func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 	if s.IsDeleting() {
 		if s.ownershipErr = (claim{s}).checkOwnership(ctx); s.ownershipErr == nil && (s.IsUntouched() || s.refusal != nil) {
@@ -123,7 +123,7 @@ func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 		pause = s.reconcileNormal(ctx)
 	}
 	if err := ctx.Err(); err != nil {
-		return ctrl.Result{}, err // what was seen is of a manager that is going away
+		return ctrl.Result{}, err // a manager that is stopping writes nothing
 	}
 	s.setReady()
 	s.events = append(s.events, machineEvents(before, s.MaasMachine)...)
@@ -134,7 +134,7 @@ func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 	}
 	s.outbox.Send(s.Recorder, s.MaasMachine, s.events, err)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("cannot write down what was seen: %w", err)
+		return ctrl.Result{}, fmt.Errorf("cannot write the status: %w", err)
 	}
 	return ctrl.Result{RequeueAfter: pause}, nil
 }

@@ -58,9 +58,9 @@ func TestEveryTagCounts(t *testing.T) {
 	})
 }
 
-// TestHostOfCluster makes an LXD host of a cluster's machine: it is Ready once it
-// is Deployed, for its control plane waits for that, and LXDReady is true once
-// MAAS knows the LXD.
+// TestHostOfCluster makes an LXD host of a cluster's machine. The machine is
+// Ready once it is Deployed, because its control plane waits for that. LXDReady
+// is true once MAAS knows the LXD.
 func TestHostOfCluster(t *testing.T) {
 	model := machineModel()
 	model.Latency.FirstBoot, model.Latency.Inventory = 5*time.Minute, 10*time.Second
@@ -140,7 +140,7 @@ func TestNothingOfOthersIsReleased(t *testing.T) {
 		m := w.reconcileUntilReady("db-1")
 		w.redeployForOther(m, "somebody/else")
 		m = w.reconcileUntil("db-1", infrav1.ReadyCondition, infrav1.ConflictReason)
-		w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "no longer of this cluster")
+		w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "no longer to this cluster")
 		w.removeMachine("db-1")
 		if got := w.maasMachine(*m.Spec.SystemID); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != "somebody/else" {
 			t.Errorf("somebody else's machine is %+v", got)

@@ -19,8 +19,9 @@ import (
 // nicSubnets finds the subnets of a VM's NICs.
 type nicSubnets struct{ *scope }
 
-// findSubnet finds the subnet of a NIC: the one that it names, or that its address
-// is in, or that of the hosts' bridge. What else it names must agree with that.
+// findSubnet finds the subnet of a NIC: the subnet that it names, or that has
+// its address, or that the hosts' bridge is in. The NIC's other fields must
+// agree with that subnet.
 func (s nicSubnets) findSubnet(ctx context.Context, nic infrav1.ResolvedInterface) (string, error) {
 	if nic.Subnet != "" && nic.Bridge == "" && nic.VLAN == nil {
 		return nic.Subnet, nil
@@ -33,7 +34,7 @@ func (s nicSubnets) findSubnet(ctx context.Context, nic infrav1.ResolvedInterfac
 	case nic.Subnet != "":
 		named := filterSubnets(all, func(subnet engine.Subnet) bool { return subnet.Name == nic.Subnet || subnet.CIDR == nic.Subnet })
 		if len(named) == 0 {
-			return nic.Subnet, nil // the engine says which there are
+			return nic.Subnet, nil // the engine's error lists the existing ones
 		}
 		return s.matchSubnet(ctx, named, nic)
 	case nic.IP.IsValid():
@@ -49,30 +50,30 @@ func (s nicSubnets) findSubnet(ctx context.Context, nic infrav1.ResolvedInterfac
 	return "", &problem.BlockedError{
 		Reason:  infrav1.InvalidSpecReason,
 		Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s names neither a subnet nor a bridge", nic.Name),
-		Hint:    "Name its subnet, by CIDR or name: a VLAN may have several, and MAAS attaches VMs by subnets.",
+		Hint:    "Name its subnet, by CIDR or name. MAAS attaches VMs by subnets, and a VLAN may have several.",
 	}
 }
 
-// filterSubnets are the subnets that fit.
+// filterSubnets returns the subnets that pass the test.
 func filterSubnets(all []engine.Subnet, fits func(engine.Subnet) bool) []engine.Subnet {
 	return slices.DeleteFunc(slices.Clone(all), func(subnet engine.Subnet) bool { return !fits(subnet) })
 }
 
-// vlanFilter tells whether a subnet is on the VLAN that the NIC names, if any.
+// vlanFilter returns a test for subnets on the VLAN that the NIC names, if any.
 func vlanFilter(nic infrav1.ResolvedInterface) func(engine.Subnet) bool {
 	return func(subnet engine.Subnet) bool { return nic.VLAN == nil || subnet.VID == int(*nic.VLAN) }
 }
 
-// matchSubnet is the one of the subnets of a NIC that is on its VLAN, and on its
-// bridge of the hosts that would do. Names may be those of several: then the
+// matchSubnet chooses the subnet that is on the NIC's VLAN, and on its bridge
+// of the suitable hosts. Several subnets may have the same name. Then the
 // engine tells them apart, or says that it cannot.
 func (s nicSubnets) matchSubnet(ctx context.Context, subnets []engine.Subnet, nic infrav1.ResolvedInterface) (string, error) {
 	found := filterSubnets(subnets, vlanFilter(nic))
 	if len(found) == 0 {
 		return "", &problem.BlockedError{
 			Reason:  infrav1.InvalidSpecReason,
-			Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s is to be on VLAN %d, and its subnet %s is on VLAN %d", nic.Name, *nic.VLAN, subnets[0].CIDR, subnets[0].VID),
-			Hint:    "Leave out the vlan, or name another subnet.",
+			Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s names VLAN %d, but its subnet %s is on VLAN %d", nic.Name, *nic.VLAN, subnets[0].CIDR, subnets[0].VID),
+			Hint:    "Leave out vlan, or name another subnet.",
 		}
 	}
 	if nic.Bridge != "" {
@@ -84,8 +85,8 @@ func (s nicSubnets) matchSubnet(ctx context.Context, subnets []engine.Subnet, ni
 		if len(on) == 0 {
 			return "", &problem.BlockedError{
 				Reason: infrav1.InvalidSpecReason, RetryAfter: requeue.RetryAfter,
-				Message: fmt.Sprintf("spec.lxdConfig.network: no LXD host that would do has a bridge %s in the subnet %s of the NIC %s", nic.Bridge, found[0].CIDR, nic.Name),
-				Hint:    "Leave out the bridge: MAAS takes the one that a host has there. Bridges that the hosts have: " + strings.Join(bridges, ", ") + ".",
+				Message: fmt.Sprintf("spec.lxdConfig.network: no suitable LXD host has a bridge %s in the subnet %s of the NIC %s", nic.Bridge, found[0].CIDR, nic.Name),
+				Hint:    "Leave out bridge: MAAS takes the host's bridge in that subnet. The hosts have these bridges: " + strings.Join(bridges, ", ") + ".",
 			}
 		}
 		found = on
@@ -96,8 +97,8 @@ func (s nicSubnets) matchSubnet(ctx context.Context, subnets []engine.Subnet, ni
 	return found[0].CIDR, nil
 }
 
-// subnetOfAddress is the subnet that has a static address: the one that staticIP
-// names, or the narrowest that MAAS knows.
+// subnetOfAddress finds the subnet of a static address: the one that staticIP
+// names, or the narrowest that MAAS has.
 func (s nicSubnets) subnetOfAddress(all []engine.Subnet, ip netip.Addr) (engine.Subnet, error) {
 	var found engine.Subnet
 	width := -1
@@ -114,9 +115,9 @@ func (s nicSubnets) subnetOfAddress(all []engine.Subnet, ip netip.Addr) (engine.
 	if width >= 0 {
 		return found, nil
 	}
-	where := "any subnet that MAAS knows"
+	where := "any subnet that MAAS has"
 	if s.want.StaticSubnet.IsValid() && ip == s.want.StaticIP {
-		where = "a subnet " + s.want.StaticSubnet.String() + " that MAAS knows"
+		where = "a subnet " + s.want.StaticSubnet.String() + " that MAAS has"
 	}
 	return engine.Subnet{}, &problem.BlockedError{
 		Reason:  infrav1.StaticIPUnavailableReason,
@@ -134,8 +135,8 @@ func sortedCIDRs(subnets []engine.Subnet) []string {
 	return list
 }
 
-// subnetOfBridge is the subnet that a bridge of the hosts is in. MAAS attaches VMs by
-// subnets, and takes the bridge that a host has there.
+// subnetOfBridge finds the subnet of a bridge of the hosts. MAAS attaches VMs
+// by subnets, and takes the host's bridge in the subnet.
 func (s nicSubnets) subnetOfBridge(ctx context.Context, all []engine.Subnet, nic infrav1.ResolvedInterface) (engine.Subnet, error) {
 	links, bridges, err := s.listBridges(ctx, nic.Bridge)
 	if err != nil {
@@ -150,8 +151,8 @@ func (s nicSubnets) subnetOfBridge(ctx context.Context, all []engine.Subnet, nic
 	case 1:
 		return found[0], nil
 	case 0:
-		bad.Message = fmt.Sprintf("spec.lxdConfig.network: no LXD host that would do has a bridge %s in a subnet that MAAS knows", nic.Bridge)
-		bad.Hint = "Bridges that the hosts have: " + strings.Join(bridges, ", ") + "."
+		bad.Message = fmt.Sprintf("spec.lxdConfig.network: no suitable LXD host has a bridge %s in a subnet that MAAS has", nic.Bridge)
+		bad.Hint = "The hosts have these bridges: " + strings.Join(bridges, ", ") + "."
 		bad.RetryAfter = requeue.RetryAfter
 	default:
 		bad.Message = fmt.Sprintf("spec.lxdConfig.network: the bridges %s of the LXD hosts are in different subnets: %s", nic.Bridge, strings.Join(sortedCIDRs(found), ", "))
@@ -160,15 +161,15 @@ func (s nicSubnets) subnetOfBridge(ctx context.Context, all []engine.Subnet, nic
 	return engine.Subnet{}, bad
 }
 
-// listBridges lists the subnets that bridges of a name are in, on the hosts that
-// would do, and the names of all their bridges.
+// listBridges lists the subnets of all bridges with this name on the suitable
+// hosts, and the names of all their bridges.
 func (s nicSubnets) listBridges(ctx context.Context, name string) (links, names []string, err error) {
 	hosts, err := s.site.Inventory.Hosts(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	machines := make([]engine.BareMetal, len(hosts))
-	var reads errgroup.Group // which share calls
+	var reads errgroup.Group // the reads share calls
 	for n, h := range hosts {
 		if h.MachineID == "" || !s.canUseHost(h) {
 			continue
@@ -182,7 +183,7 @@ func (s nicSubnets) listBridges(ctx context.Context, name string) (links, names 
 		})
 	}
 	if err := reads.Wait(); err != nil {
-		return nil, nil, fmt.Errorf("cannot tell the bridges of the LXD hosts: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the bridges of the LXD hosts: %w", err)
 	}
 	for _, m := range machines {
 		for _, b := range m.Bridges {
@@ -198,7 +199,7 @@ func (s nicSubnets) listBridges(ctx context.Context, name string) (links, names 
 	return links, slices.Compact(names), nil
 }
 
-// canUseHost tells whether the VM may be on the host, as far as names go.
+// canUseHost reports whether the names in the spec allow the host for the VM.
 func (s nicSubnets) canUseHost(h engine.VMHost) bool {
 	if host := s.want.VM.Host; host != "" {
 		return host == h.Name || host == fmt.Sprint(h.ID) || host == h.MachineID

@@ -22,11 +22,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
-// nodeLink sees to the providerID of the machine's Node.
+// nodeLink sets the providerID of the machine's Node.
 type nodeLink struct{ *scope }
 
-// reconcile sees to the providerID of the machine's Node, until the Machine has
-// found it.
+// reconcile sets the providerID of the machine's Node, until the Machine has
+// found the Node.
 func (s nodeLink) reconcile(ctx context.Context, _ observation) time.Duration {
 	if s.Workloads == nil || s.machine == nil {
 		return 0
@@ -42,7 +42,7 @@ func (s nodeLink) reconcile(ctx context.Context, _ observation) time.Duration {
 		s.setFalse(kind, infrav1.NodeNotFoundReason, "no Node has the machine's name or one of its addresses yet")
 	case state == nodeForeign:
 		s.setFalse(kind, infrav1.NodeProviderIDDiffersReason, "the Node has another providerID than "+id+
-			", which cannot be changed: let the kubelet set it to this one, or leave it out, and delete the Machine")
+			", and a providerID cannot change; let the kubelet set this one, or none, and delete the Machine")
 		return requeue.WithJitter(requeue.ManualAfter)
 	default:
 		s.setTrue(kind, infrav1.NodeProviderIDSetReason, "")
@@ -51,7 +51,7 @@ func (s nodeLink) reconcile(ctx context.Context, _ observation) time.Duration {
 	return s.requeueWhileNew(kind, s.currentTime(), requeue.NodeAfter)
 }
 
-// nodeState is what was found of a machine's Node.
+// nodeState is the result of a search for a machine's Node.
 type nodeState int
 
 const (
@@ -65,12 +65,12 @@ const (
 	nodeForeign
 )
 
-// ensureProviderID sets the providerID of the machine's Node where nobody has: a
-// Machine finds its Node by it. One that is set is left alone, whatever it is.
+// ensureProviderID sets the providerID of the machine's Node where it has none:
+// a Machine finds its Node by it. It never changes an existing one.
 func (s nodeLink) ensureProviderID(ctx context.Context) (nodeState, error) {
 	id := s.MaasMachine.Spec.ProviderID
 	if s.machine.Status.NodeRef.IsDefined() {
-		return nodeKnown, nil // it was found by the providerID
+		return nodeKnown, nil // the Machine found its Node by the providerID
 	}
 	workload, err := s.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))
 	switch {
@@ -99,8 +99,8 @@ func (s nodeLink) ensureProviderID(ctx context.Context) (nodeState, error) {
 	return nodeKnown, nil
 }
 
-// findNode finds a machine's Node: by its hostname, with its domain and without,
-// else by an address. Nil if there is none yet.
+// findNode finds a machine's Node by its hostname, with its domain and without,
+// else by an address. It returns nil if there is none yet.
 func findNode(ctx context.Context, workload client.Client, m *infrav1.MaasMachine) (*corev1.Node, error) {
 	for _, name := range nodeNames(m) {
 		node := &corev1.Node{}
@@ -124,8 +124,8 @@ func findNode(ctx context.Context, workload client.Client, m *infrav1.MaasMachin
 	return nil, nil
 }
 
-// isNodeOf tells whether a Node of the machine's name is its Node: not where it
-// is known to be another machine's, or to have other addresses.
+// isNodeOf reports whether a Node with the machine's name is its Node. It is
+// not where it belongs to another machine, or has other addresses.
 func isNodeOf(node *corev1.Node, m *infrav1.MaasMachine) bool {
 	if node.Spec.ProviderID != "" {
 		return namesMachine(node.Spec.ProviderID, m)
@@ -163,5 +163,6 @@ func nodeIPs(node *corev1.Node) []string {
 	return all
 }
 
-// frequentRetryWindow is how long something is looked for often that others are to do.
+// frequentRetryWindow is how long we look often for something that others must
+// do.
 const frequentRetryWindow = 10 * time.Minute

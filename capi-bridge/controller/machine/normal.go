@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// reconcileNormal takes the machine towards what is wanted, or looks how it is
-// once it was there. It returns when to come back.
+// reconcileNormal takes the machine one step towards its spec. A machine that
+// was provisioned once it only observes. It returns when to come back.
 func (s *scope) reconcileNormal(ctx context.Context) time.Duration {
 	s.setNotDeleting()
 	switch {
@@ -46,7 +46,7 @@ func (s *scope) reconcileNormal(ctx context.Context) time.Duration {
 	return requeue.WithJitter(seen.requeueAfter)
 }
 
-// takeEngineStep takes one step, and sees to it that the machine's next change wakes us.
+// takeEngineStep takes one step, and makes the machine's next change wake us.
 func (s *scope) takeEngineStep(ctx context.Context, d driver) (observation, error) {
 	stepCtx, returned := s.wakeups.beginStep(ctx, s.ObjectKey())
 	defer returned()
@@ -62,11 +62,11 @@ func (s *scope) takeEngineStep(ctx context.Context, d driver) (observation, erro
 	return seen, err
 }
 
-// reconcileProvisioned looks at a machine that was provisioned once. Nothing is done to it,
-// whatever state it is in, but to take it over from another provider, or to make
-// its LXD known.
+// reconcileProvisioned observes a machine that was provisioned once. It changes
+// nothing, whatever the machine's state. Two exceptions: it takes a machine
+// over from another provider, and it registers the machine's LXD.
 func (s *scope) reconcileProvisioned(ctx context.Context) time.Duration {
-	if !s.IsAdoptionPending() { // else the identity may not allow it
+	if !s.IsAdoptionPending() { // before the adoption the identity may still refuse the machine
 		s.MaasMachine.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	if err := s.resolveSpec(); err != nil && s.Kind() == "" {
@@ -80,7 +80,7 @@ func (s *scope) reconcileProvisioned(ctx context.Context) time.Duration {
 	if err != nil {
 		pause := s.reporter().reportObserveError(ctx, err)
 		if errors.Is(err, engine.ErrNotFound) {
-			dnsAttachment{s}.reconcile(ctx, seen) // what it had is taken out of the record
+			dnsAttachment{s}.reconcile(ctx, seen) // takes the machine's addresses out of the record
 		}
 		return pause
 	}
@@ -95,7 +95,7 @@ func (s *scope) reconcileProvisioned(ctx context.Context) time.Duration {
 	return s.reconcileSteadyState(ctx, seen)
 }
 
-// reconcileSteadyState does what is left to do for a machine that is provisioned.
+// reconcileSteadyState does the remaining work for a provisioned machine.
 func (s *scope) reconcileSteadyState(ctx context.Context, seen observation) time.Duration {
 	pause := requeue.UntilSteadyInterval(s.currentTime())
 	for _, sooner := range []time.Duration{
@@ -112,9 +112,9 @@ func (s *scope) reconcileSteadyState(ctx context.Context, seen observation) time
 	return pause
 }
 
-// reconcileLXDProject writes down in which LXD project the VM is, which the spec may
-// leave open, once the machine was Ready: that may take a call for each host,
-// which nothing should wait for. It is nobody's trouble while it cannot be told.
+// reconcileLXDProject writes the VM's LXD project into the status once the
+// machine was Ready: the spec may leave it open. The search may take a call for
+// each host, so nothing waits for it. A failure is only logged.
 func (s *scope) reconcileLXDProject(ctx context.Context, seen observation) time.Duration {
 	if s.Kind() != ownership.KindVM || !s.MaasMachine.Status.Ready || s.MaasMachine.Status.LXDProject != nil {
 		return 0
@@ -122,7 +122,7 @@ func (s *scope) reconcileLXDProject(ctx context.Context, seen observation) time.
 	project, err := s.site.Projects.ProjectOf(ctx, seen.Machine)
 	switch {
 	case err != nil:
-		ctrl.LoggerFrom(ctx).Info("cannot tell the LXD project", "systemID", seen.SystemID, "error", problem.FromError(err).Message)
+		ctrl.LoggerFrom(ctx).Info("cannot find out the LXD project", "systemID", seen.SystemID, "error", problem.FromError(err).Message)
 	case project != "":
 		s.MaasMachine.Status.LXDProject = ptr.To(project)
 	}

@@ -90,9 +90,9 @@ func (w *machineWorld) wantStillDeployed(id, reason string) {
 	}
 }
 
-// TestCopyOwnsNothing: a copy of an object in another namespace, as a backup that is
-// restored under another one makes it, says whose the machine is, and goes without
-// touching it, whether the original is still there or not.
+// TestCopyOwnsNothing copies an object to another namespace, as the restore of
+// a backup does. The copy says whose the machine is. It goes without touching
+// the machine, whether the original still exists or not.
 func TestCopyOwnsNothing(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {
@@ -129,8 +129,8 @@ func (w *machineWorld) dropObject(name string) {
 	}
 }
 
-// TestAdoptedVMIsMarked: a VM that was taken over from another provider says whose
-// it is. Who names it later gets nothing.
+// TestAdoptedVMIsMarked: a VM that was taken over from another provider is
+// marked. An object that names it later gets nothing.
 func TestAdoptedVMIsMarked(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]func(*infrav1.MaasMachine){

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
-// provisioning takes a machine towards what is wanted.
+// provisioning makes a machine as its spec wants it.
 type provisioning struct{ *scope }
 
 func (s *scope) provisioning() provisioning { return provisioning{s} }
@@ -31,7 +31,7 @@ func (s provisioning) advance(ctx context.Context) (observation, error) {
 	if wrong == nil && s.want.WaitForStaticIP {
 		return observation{}, &problem.BlockedError{
 			Reason: infrav1.WaitingForStaticIPReason, Transient: true,
-			Message: "staticIP has no address yet", Hint: "Somebody else is to fill it in.",
+			Message: "staticIP has no address yet", Hint: "Set spec.staticIP, or wait for the controller that sets it.",
 		}
 	}
 	d, err := s.findDriver(ctx)
@@ -51,9 +51,9 @@ func (s provisioning) advance(ctx context.Context) (observation, error) {
 	return s.takeEngineStep(ctx, d)
 }
 
-// isInfrastructureReady tells that the machine is, or once was, what Cluster API waits for: a
-// machine that is to become an LXD host is that once it is Deployed, for the
-// control plane that it belongs to could not wait for more.
+// isInfrastructureReady reports whether the machine is, or was, as Cluster API
+// waits for it. A machine that becomes an LXD host is ready once it is
+// Deployed: its control plane cannot wait for the LXD.
 func (s provisioning) isInfrastructureReady(seen observation) bool {
 	deployed := seen.Status.Phase() == engine.PhaseDeployed
 	switch {
@@ -68,8 +68,8 @@ func (s provisioning) isInfrastructureReady(seen observation) bool {
 	}
 }
 
-// setProviderID writes down what a machine is known by from now on. What is set stays
-// as it is.
+// setProviderID writes the id by which the machine is known from now on. It
+// never changes an existing one.
 func (s provisioning) setProviderID(seen observation) error {
 	m := s.MaasMachine
 	if m.Spec.ProviderID == nil {
@@ -86,7 +86,8 @@ func (s provisioning) setProviderID(seen observation) error {
 	return nil
 }
 
-// checkPrerequisites says what must come first, before anything is made.
+// checkPrerequisites returns an error for what must exist before anything is
+// made.
 func (s provisioning) checkPrerequisites() error {
 	switch {
 	case s.IsProvisioned():

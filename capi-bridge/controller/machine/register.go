@@ -18,11 +18,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// initHost is what a node lacks whose LXD does not let us in.
+// initHost is the hint for a node whose LXD refuses us.
 const initHost = "Run capi-bridge init-host on the node, with the certificate of this manager's LXD key; the manager must reach the LXD, too."
 
-// registrationSpec is the LXD of a node that runs already. The machine stays as it is,
-// and whose it is: nothing is ever installed on it.
+// registrationSpec describes the LXD of a node that already runs. The machine
+// and its owner stay as they are: nothing is ever installed on it.
 func (s specBuilder) registrationSpec(context.Context) (engine.HostSpec, error) {
 	if s.hosts == nil {
 		return engine.HostSpec{}, s.noHostsWantedError()
@@ -39,8 +39,9 @@ func (s specBuilder) registrationSpec(context.Context) (engine.HostSpec, error) 
 	}, nil
 }
 
-// reconcileRegistration makes the LXD of a node known that runs already, and says how far that is.
-// A VM host that somebody else registered is left as it is, and will do.
+// reconcileRegistration registers the LXD of a node that already runs, and
+// reports the progress. A VM host that somebody else registered serves as well,
+// and stays as it is.
 func (s lxdHost) reconcileRegistration(ctx context.Context, seen observation) time.Duration {
 	m := s.MaasMachine
 	switch {
@@ -51,7 +52,7 @@ func (s lxdHost) reconcileRegistration(ctx context.Context, seen observation) ti
 		s.clearRegistration()
 		return 0
 	case !seen.ours || !seen.finished:
-		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, "the machine does not say that it is this object's")
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, "the machine does not bear this object's mark")
 		return s.requeueWhileNew(infrav1.LXDReadyCondition, s.currentTime(), requeue.NodeAfter)
 	case !seen.registered:
 		other, err := s.findForeignHost(ctx, seen)
@@ -69,15 +70,16 @@ func (s lxdHost) reconcileRegistration(ctx context.Context, seen observation) ti
 		return s.reportError(err)
 	}
 	if !s.IsRegistering() {
-		m.Annotations[ownership.HostAnnotation] = ownership.HostRegistering // it is written before anything is done
-		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, "its LXD is about to be registered")
+		m.Annotations[ownership.HostAnnotation] = ownership.HostRegistering // the annotation is written before the registration
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, "the machine's LXD is about to be registered")
 		return requeue.StaleCacheAfter
 	}
 	return s.register(ctx, seen)
 }
 
-// findForeignHost finds a VM host of the machine's that is not of our making; it has
-// no name where there is none. The machine may have several, of a project each.
+// findForeignHost finds a VM host of the machine that we did not register. Its
+// name is empty where there is none. A machine may have several VM hosts, one
+// for each project.
 func (s lxdHost) findForeignHost(ctx context.Context, seen observation) (engine.VMHost, error) {
 	hosts, err := s.site.Inventory.Hosts(ctx)
 	if err != nil {
@@ -90,8 +92,8 @@ func (s lxdHost) findForeignHost(ctx context.Context, seen observation) (engine.
 	return hosts[n], nil
 }
 
-// register takes one step towards the VM host. It is finished once MAAS knows what
-// the LXD has.
+// register takes one step towards the VM host. The registration is finished
+// once MAAS knows the resources of the LXD.
 func (s lxdHost) register(ctx context.Context, seen observation) time.Duration {
 	d, err := s.findDriver(ctx)
 	if err != nil {
@@ -106,7 +108,7 @@ func (s lxdHost) register(ctx context.Context, seen observation) time.Duration {
 		s.setLXDReadyCondition(seen.host, "")
 		ctrl.LoggerFrom(ctx).Info("registered the LXD of a node that ran already", "systemID", seen.SystemID, "host", seen.host.Name)
 		return 0
-	case seen.done: // it is somebody else's by now, which the next look says
+	case seen.done: // the machine is somebody else's by now; the next reconcile reports that
 		return 0
 	case seen.reason == infrav1.WaitingForLXDReason:
 		s.setFalse(infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason, problem.Problem{Message: seen.message}.WithHint(initHost).Message)
@@ -116,8 +118,8 @@ func (s lxdHost) register(ctx context.Context, seen observation) time.Duration {
 	return requeue.WithJitter(seen.requeueAfter)
 }
 
-// skipForeignHost leaves a VM host alone, while the machine goes, that somebody else
-// registered before we did.
+// skipForeignHost leaves a VM host alone that somebody else registered before
+// us, while its machine is being removed.
 func (s lxdHost) skipForeignHost(ctx context.Context, d driver) (driver, error) {
 	if s.MaasMachine.Annotations[ownership.HostAnnotation] != ownership.HostRegistering {
 		return d, nil

@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestKilledRegistering kills the manager at each thing that it does to register
-// the LXD of a node and to take it away again: there is one VM host in between, and
-// none in the end, and the node is released once.
+// TestKilledRegistering kills the manager at each operation that registers or
+// unregisters the LXD of a node. In between there is one VM host, and none in
+// the end. The node is released once.
 func TestKilledRegistering(t *testing.T) {
 	t.Parallel()
 	controllertest.CrashAtEach(t, func(t *testing.T, fate *crash.Plan) {

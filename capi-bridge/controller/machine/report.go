@@ -9,13 +9,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// reporter writes down in the object what was seen of its machine, and what is wrong.
+// reporter writes the observed machine and its problems into the object.
 type reporter struct{ *scope }
 
 func (s *scope) reporter() reporter { return reporter{s} }
 
-// setProgressConditions says how far a machine is that nothing is wrong with, and that is not
-// provisioned yet.
+// setProgressConditions reports the progress of a machine without problems that
+// is not provisioned yet.
 func (s reporter) setProgressConditions(seen observation) {
 	reason, message := s.progressReason(seen)
 	message = seen.stageMessage(message)
@@ -25,8 +25,8 @@ func (s reporter) setProgressConditions(seen observation) {
 	}
 }
 
-// stageMessage is the sentence of a stage, and what MAAS does at the moment: its
-// words alone would say it of nothing. A sentence of the engine's says more.
+// stageMessage returns the sentence of a stage, and MAAS's message behind it:
+// alone, that would lack its subject. A sentence of the engine replaces both.
 func (seen observation) stageMessage(sentence string) string {
 	switch words := seen.StatusMessage; {
 	case seen.message != words && seen.message != "":
@@ -38,14 +38,14 @@ func (seen observation) stageMessage(sentence string) string {
 	}
 }
 
-// stateWords are messages of MAAS's that only name a state, and often the one
-// before: its message is that of the last event which the machine had.
+// stateWords are messages of MAAS that only name a state, often the previous
+// one. MAAS's message is that of the machine's last event.
 var stateWords = []string{
 	"New", "Commissioning", "Testing", "Ready", "Allocated", "Deploying", "Deployed", "Releasing", "Released", "Broken",
 }
 
-// isUnderway tells that MAAS does something with the machine, so that its message is
-// about that.
+// isUnderway reports whether MAAS works on the machine, so that its message is
+// about that work.
 func (seen observation) isUnderway() bool {
 	switch seen.Status.Phase() {
 	case engine.PhaseCommissioning, engine.PhaseDeploying, engine.PhaseReleasing:
@@ -54,19 +54,19 @@ func (seen observation) isUnderway() bool {
 	return false
 }
 
-// progressReason is the reason of MachineDeployed for a machine that nothing is wrong
-// with.
+// progressReason returns the reason of MachineDeployed for a machine without
+// problems.
 func (s reporter) progressReason(seen observation) (reason, message string) {
 	name := fmt.Sprintf("machine %s (%s)", seen.Hostname, seen.SystemID)
 	switch seen.Status.Phase() {
 	case engine.PhaseDeployed:
-		return infrav1.MachineDeployingReason, "MAAS has installed " + name + ", which is about to be finished"
+		return infrav1.MachineDeployingReason, "MAAS has deployed " + name + ", and the last step is due"
 	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseDeploying:
 		return infrav1.MachineDeployingReason, "MAAS installs " + name
 	}
 	switch {
 	case seen.SystemID != "" && s.Kind() == ownership.KindVM:
-		return infrav1.MachineCommissioningReason, "MAAS takes stock of " + name
+		return infrav1.MachineCommissioningReason, "MAAS commissions " + name
 	case seen.SystemID != "":
 		return infrav1.MachineDeployingReason, fmt.Sprintf("%s is %s", name, seen.StatusName)
 	case s.Kind() == ownership.KindVM:
@@ -75,7 +75,7 @@ func (s reporter) progressReason(seen observation) (reason, message string) {
 	return infrav1.WaitingForMachineReason, "no machine is allocated yet"
 }
 
-// setVMProgressConditions says how far a VM is.
+// setVMProgressConditions reports the progress of a VM.
 func (s reporter) setVMProgressConditions(seen observation, reason, message string) {
 	if seen.SystemID == "" {
 		s.setFalse(infrav1.LXDHostSelectedCondition, infrav1.WaitingForLXDHostReason, message)
@@ -93,7 +93,8 @@ func (s reporter) setVMProgressConditions(seen observation, reason, message stri
 	s.setFalse(infrav1.LXDVMDeployedCondition, infrav1.WaitingForVMReason, message)
 }
 
-// setVMCreatedConditions says that the VM is there, on a host that has room for it.
+// setVMCreatedConditions reports that the VM exists, on a host with room for
+// it.
 func (s reporter) setVMCreatedConditions(seen observation) {
 	host := ""
 	if seen.HostName != "" {
@@ -103,7 +104,7 @@ func (s reporter) setVMCreatedConditions(seen observation) {
 	s.setTrue(infrav1.LXDResourcesAllocatedCondition, infrav1.LXDResourcesAllocatedReason, host)
 	created := ""
 	if seen.leftover != "" {
-		created = "it was composed more than once, or copied; now " + seen.leftover + ": look there, and delete it if nobody needs it"
+		created = "the VM was composed more than once, or copied, and now " + seen.leftover + "; look there, and delete it if nobody needs it"
 	}
 	s.setTrue(infrav1.LXDVMCreatedCondition, infrav1.LXDVMCreatedReason, created)
 }

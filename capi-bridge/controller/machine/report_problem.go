@@ -16,10 +16,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// reportProblem says what is wrong, and returns when to try again.
+// reportProblem reports a problem, and returns when to try again.
 func (s reporter) reportProblem(seen observation, err error) time.Duration {
 	p := problem.FromError(err)
-	if errors.Is(err, engine.ErrForbidden) && s.site != nil { // until the key is read again
+	if errors.Is(err, engine.ErrForbidden) && s.site != nil { // wait until the key is read again
 		p.RetryAfter = min(p.RetryAfter, cmp.Or(s.site.KeyRecheckAfter, requeue.CredentialsAfter))
 	}
 	if p.Transient && p.Reason == infrav1.MAASUnavailableReason && !s.IsProvisioned() {
@@ -40,14 +40,14 @@ func (s reporter) reportProblem(seen observation, err error) time.Duration {
 	return requeue.WithJitter(p.RetryAfter)
 }
 
-// isUnobserved tells that a machine was seen before, and not this time: its
+// isUnobserved reports whether a known machine was not seen this time. Its
 // conditions still stand, unless MAAS said that it is gone.
 func (s reporter) isUnobserved(seen observation) bool {
 	return seen.SystemID == "" && s.SystemID() != ""
 }
 
-// setNotFoundConditions says that nothing holds any more of what a machine had, which MAAS no
-// longer has.
+// setNotFoundConditions sets all conditions of a machine that MAAS no longer
+// has.
 func (s reporter) setNotFoundConditions(p problem.Problem) {
 	switch {
 	case s.Kind() == ownership.KindVM:
@@ -60,13 +60,13 @@ func (s reporter) setNotFoundConditions(p problem.Problem) {
 	}
 }
 
-// isAlreadyReported tells that MAAS did not get round to the machine, of which all is
-// said already.
+// isAlreadyReported reports whether MAAS did not get to the machine, and the
+// object already says so.
 func (s reporter) isAlreadyReported(seen observation) bool {
 	return s.isUnobserved(seen) && !s.isConditionMissing(infrav1.MachineDeployedCondition)
 }
 
-// problemReason is the reason of MachineDeployed for a problem.
+// problemReason returns the reason of MachineDeployed for a problem.
 func (s reporter) problemReason(seen observation, p problem.Problem) string {
 	switch {
 	case seen.Status == engine.StatusFailedDeployment && seen.SystemID != "":
@@ -79,7 +79,8 @@ func (s reporter) problemReason(seen observation, p problem.Problem) string {
 	return p.Reason
 }
 
-// setVMProblemConditions says at which stage of a VM's life the problem is.
+// setVMProblemConditions reports at which stage of a VM's making the problem
+// is.
 func (s reporter) setVMProblemConditions(seen observation, p problem.Problem) {
 	if s.IsProvisioned() {
 		s.setFalse(infrav1.LXDVMDeployedCondition, p.Reason, p.Message)
@@ -108,8 +109,8 @@ func (s reporter) setVMProblemConditions(seen observation, p problem.Problem) {
 	}
 }
 
-// reportObserveError goes on from a look that failed. That MAAS does not answer says
-// nothing of the machine, so what was seen last still stands.
+// reportObserveError reports a failed look at the machine. If MAAS does not
+// answer, that says nothing about the machine, so the last observation stands.
 func (s reporter) reportObserveError(ctx context.Context, err error) time.Duration {
 	if errors.Is(err, engine.ErrNotFound) {
 		return s.reportProblem(observation{}, s.machineNotFoundError())
@@ -127,6 +128,6 @@ func (s *scope) machineNotFoundError() error {
 	return &problem.BlockedError{
 		Reason:  infrav1.MachineNotFoundReason,
 		Message: fmt.Sprintf("MAAS no longer has machine %s", s.SystemID()),
-		Hint:    "Delete the Machine to have another one made.",
+		Hint:    "Delete the Machine to get another one.",
 	}
 }

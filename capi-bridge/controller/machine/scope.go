@@ -22,7 +22,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// scope is one reconcile of a MaasMachine, with what that hangs on.
+// scope is one reconcile of a MaasMachine, with the objects that it depends on.
 type scope struct {
 	*Reconciler
 	ownership.Record
@@ -30,19 +30,20 @@ type scope struct {
 	machine     *clusterv1.Machine   // likewise
 	maasCluster *infrav1.MaasCluster // likewise
 
-	rival   *infrav1.MaasMachine  // with a better right to the machine
-	refusal *problem.BlockedError // why the object has no right to it; nil: it has
-	// ownershipErr is why it could not be told whether it has.
+	rival   *infrav1.MaasMachine  // another object, with a better right to the machine
+	refusal *problem.BlockedError // why the object has no right to the machine; nil: it has
+	// ownershipErr says why the right could not be found out.
 	ownershipErr error
 
 	want   infrav1.ResolvedMachine
 	hosts  *infrav1.ResolvedHosts // nil: machines do not become LXD hosts
 	site   *controller.Site
-	events []outbox.Event // what is told once this reconcile is written down
+	events []outbox.Event // to send once this reconcile is written
 }
 
-// newScope fetches what the machine hangs on. Nil: something of it is not there
-// yet, and its coming wakes us. What is being deleted needs none of it.
+// newScope reads the objects that the machine depends on. nil: one of them does
+// not exist yet, and its creation wakes us. An object that is being deleted
+// needs none of them.
 func (r *Reconciler) newScope(ctx context.Context, m *infrav1.MaasMachine) (*scope, error) {
 	s := &scope{Reconciler: r, Record: ownership.Record{MaasMachine: m, Management: r.ManagementCluster}}
 	log := ctrl.LoggerFrom(ctx)
@@ -52,7 +53,7 @@ func (r *Reconciler) newScope(ctx context.Context, m *infrav1.MaasMachine) (*sco
 	case err != nil && !(s.IsDeleting() && apierrors.IsNotFound(err)):
 		return nil, fmt.Errorf("cannot read the Machine of %s: %w", m.Name, err)
 	case s.machine == nil && !s.IsDeleting():
-		log.V(4).Info("no Machine owns it yet")
+		log.V(4).Info("no Machine owns the MaasMachine yet")
 		return nil, nil
 	}
 	meta := m.ObjectMeta
@@ -65,7 +66,7 @@ func (r *Reconciler) newScope(ctx context.Context, m *infrav1.MaasMachine) (*sco
 	case err != nil && !absent:
 		return nil, fmt.Errorf("cannot read the Cluster of %s: %w", m.Name, err)
 	case absent && !s.IsDeleting():
-		log.V(4).Info("no Cluster of it is there yet")
+		log.V(4).Info("the Cluster of the MaasMachine does not exist yet")
 		return nil, nil
 	case absent:
 		return s, nil
@@ -73,8 +74,8 @@ func (r *Reconciler) newScope(ctx context.Context, m *infrav1.MaasMachine) (*sco
 	return s.readMaasCluster(ctx)
 }
 
-// readMaasCluster reads the MaasCluster that the Cluster names. Where it names
-// another provider's object, or one that is not there, there is none.
+// readMaasCluster reads the MaasCluster that the Cluster names. It is nil where
+// the Cluster names another provider's object, or a missing one.
 func (s *scope) readMaasCluster(ctx context.Context) (*scope, error) {
 	ref := s.cluster.Spec.InfrastructureRef
 	if ref.Kind != maasClusterKind || ref.APIGroup != infrav1.GroupVersion.Group {
@@ -92,8 +93,8 @@ func (s *scope) readMaasCluster(ctx context.Context) (*scope, error) {
 	return s, nil
 }
 
-// withLogKeys names in each line of the log what the object hangs on, by the keys that
-// all of Cluster API's providers use.
+// withLogKeys adds the objects that the machine depends on to each log line,
+// under the keys that all Cluster API providers use.
 func (s *scope) withLogKeys(ctx context.Context) context.Context {
 	log := ctrl.LoggerFrom(ctx)
 	if s.cluster != nil {
@@ -108,15 +109,16 @@ func (s *scope) withLogKeys(ctx context.Context) context.Context {
 	return ctrl.LoggerInto(ctx, log)
 }
 
-// reportMissingMaasCluster says that nobody tells in which MAAS the machine is, or is to
-// be. What was seen of one that runs still stands. The MaasCluster's coming wakes us.
+// reportMissingMaasCluster reports that the MAAS of the machine is unknown. The
+// last observation of a running machine still stands. The MaasCluster's
+// creation wakes us.
 func (s *scope) reportMissingMaasCluster(ctx context.Context) (ctrl.Result, error) {
 	helper, err := patch.NewHelper(s.MaasMachine, s.Client)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	ref := s.cluster.Spec.InfrastructureRef
-	message := fmt.Sprintf("cluster %s names no MaasCluster of this namespace that there is (infrastructureRef: %s %s). It says in which MAAS the machine is to be: make it, or mend infrastructureRef",
+	message := fmt.Sprintf("the MaasCluster of cluster %s does not exist in this namespace (infrastructureRef: %s %s). It names the MAAS of the machine: create it, or correct infrastructureRef",
 		s.cluster.Name, ref.Kind, ref.Name)
 	if !s.IsProvisioned() || s.isConditionMissing(infrav1.MachineDeployedCondition) {
 		s.setNotDeleting()
@@ -127,7 +129,8 @@ func (s *scope) reportMissingMaasCluster(ctx context.Context) (ctrl.Result, erro
 	return ctrl.Result{}, problem.IgnoreConflict(helper.Patch(ctx, s.MaasMachine, patch.WithOwnedConditions{Conditions: ownedConditions}))
 }
 
-// isControlPlane tells that the machine is one of the cluster's control plane.
+// isControlPlane reports whether the machine belongs to the cluster's control
+// plane.
 func (s *scope) isControlPlane() bool {
 	if s.machine != nil {
 		return util.IsControlPlaneMachine(s.machine)
@@ -136,7 +139,7 @@ func (s *scope) isControlPlane() bool {
 	return ok
 }
 
-// engineRef is the machine as the engine knows it.
+// engineRef returns the engine's reference to the machine.
 func (s *scope) engineRef() engine.Ref {
 	ref := engine.Ref{
 		Key: s.EngineKey(), Name: s.VMName(), SystemID: s.SystemID(),
@@ -148,8 +151,8 @@ func (s *scope) engineRef() engine.Ref {
 	return ref
 }
 
-// failureDomain is the availability zone that the machine must be in; empty:
-// any. That of the Machine counts, where it has one.
+// failureDomain returns the machine's availability zone; empty: any. The
+// Machine's zone comes before that of the spec.
 func (s *scope) failureDomain() string {
 	if s.machine != nil && s.machine.Spec.FailureDomain != "" {
 		return s.machine.Spec.FailureDomain
@@ -157,7 +160,7 @@ func (s *scope) failureDomain() string {
 	return s.want.FailureDomain
 }
 
-// resolveSpec reads the specs. Its error says what they contradict themselves in.
+// resolveSpec resolves the specs. Its error lists their contradictions.
 func (s *scope) resolveSpec() error {
 	var errs, more field.ErrorList
 	s.want, errs = s.MaasMachine.Spec.Resolve(field.NewPath("spec"))
@@ -173,5 +176,5 @@ func (s *scope) resolveSpec() error {
 	return &problem.BlockedError{Reason: infrav1.InvalidSpecReason, Message: errs.ToAggregate().Error()}
 }
 
-// maasClusterKind is the kind of the infrastructure of clusters that are ours.
+// maasClusterKind is the infrastructure kind of our clusters.
 const maasClusterKind = "MaasCluster"

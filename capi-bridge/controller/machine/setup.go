@@ -22,8 +22,9 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 )
 
-// SetupWithManager makes a controller of the reconciler. Besides MaasMachines it
-// watches what they hang on, and is woken by the engine's poller.
+// SetupWithManager makes a controller of the reconciler. Besides MaasMachines
+// it watches the objects that they depend on. The engine's poller wakes it as
+// well.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "maasmachine")
 	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.MaasMachineList{}, mgr.GetScheme())
@@ -56,7 +57,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) machinesOfMaasCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, metav1.ObjectMeta{Namespace: o.GetNamespace(), OwnerReferences: o.GetOwnerReferences()})
 	if err != nil || cluster == nil {
-		return nil // there are none yet, or the Cluster's own events wake them
+		return nil // there are no machines yet, or the Cluster's own events wake them
 	}
 	machines := &infrav1.MaasMachineList{}
 	of := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
@@ -71,9 +72,10 @@ func (r *Reconciler) machinesOfMaasCluster(ctx context.Context, o client.Object)
 	return requests
 }
 
-// machinesAwaitingDNS lists the machines of a MaasCluster that wait for the DNS record of its
-// API: for their address to come into it, or to leave it. One that says so only now
-// may not be seen to, so all count that have an address and are not attached.
+// machinesAwaitingDNS lists the machines of a MaasCluster that wait for its DNS
+// record: their address must appear in it, or disappear. A new wait may not be
+// in the cache yet. So every machine counts that has an address and is not
+// attached.
 func (r *Reconciler) machinesAwaitingDNS(ctx context.Context, o client.Object) []reconcile.Request {
 	return slices.DeleteFunc(r.machinesOfMaasCluster(ctx, o), func(request reconcile.Request) bool {
 		m := &infrav1.MaasMachine{}

@@ -27,7 +27,7 @@ import (
 // specBuilder turns the object into a spec of the engine.
 type specBuilder struct{ *scope }
 
-// vmSpec is the VM that the machine asks for.
+// vmSpec returns the VM that the machine asks for.
 func (s specBuilder) vmSpec(ctx context.Context) (engine.VMSpec, error) {
 	if err := s.applyLimits(); err != nil {
 		return engine.VMSpec{}, err
@@ -49,8 +49,8 @@ func (s specBuilder) vmSpec(ctx context.Context) (engine.VMSpec, error) {
 	return spec, err
 }
 
-// bareMetalSpec is the bare-metal machine that is asked for; of one that another
-// provider made, only that it be taken over.
+// bareMetalSpec returns the bare-metal machine that the object asks for. For a
+// machine of another provider it only asks for the take-over.
 func (s specBuilder) bareMetalSpec(ctx context.Context) (engine.MachineSpec, error) {
 	if s.IsAdoptionPending() {
 		return s.adoptionSpec(), nil
@@ -71,9 +71,9 @@ func (s specBuilder) bareMetalSpec(ctx context.Context) (engine.MachineSpec, err
 	return spec, err
 }
 
-// deployment is what is to be installed, without swap: a kubelet does not start
-// with it. MAAS sees to that for Ubuntu's images only. Bootstrap data that cloud-init
-// does not run go to the image as they are.
+// deployment returns what MAAS installs, with swap turned off: a kubelet does
+// not start with swap. MAAS turns it off for Ubuntu's images only. Bootstrap
+// data that cloud-init does not run go to the image unchanged.
 func (s specBuilder) deployment(ctx context.Context) (*engine.Deployment, error) {
 	data, err := s.bootstrapData(ctx)
 	if err == nil && !strings.HasPrefix(s.want.Image, "ubuntu/") {
@@ -86,7 +86,8 @@ func (s specBuilder) deployment(ctx context.Context) (*engine.Deployment, error)
 	return &engine.Deployment{Image: s.want.Image, UserData: data, Ephemeral: s.want.InMemory, NoSwap: true}, err
 }
 
-// prependNoSwap lets cloud-init turn swap off before it runs the bootstrap data.
+// prependNoSwap makes cloud-init turn swap off before it runs the bootstrap
+// data.
 func prependNoSwap(data []byte) ([]byte, error) {
 	merged, err := cloudinit.Merge(cloudinit.NoSwap(), data)
 	if refused, ok := errors.AsType[*cloudinit.MergeError](err); ok {
@@ -95,21 +96,21 @@ func prependNoSwap(data []byte) ([]byte, error) {
 	return merged, err
 }
 
-// storagePool and macvlan are what the LXD of a host calls what VMs use.
+// storagePool and macvlan are the names that VMs use in the LXD of a host.
 const (
 	storagePool    = cloudinit.DefaultPool
 	macvlanNetwork = "macvlan"
 )
 
-// hostSpec is the machine that becomes an LXD host. The bootstrap data and what
-// sets LXD up are one first boot.
+// hostSpec returns the machine that becomes an LXD host. The bootstrap data and
+// the setup of LXD are one first boot.
 func (s specBuilder) hostSpec(ctx context.Context) (engine.HostSpec, error) {
 	hosts := s.hosts
 	if hosts == nil {
 		return engine.HostSpec{}, s.noHostsWantedError()
 	}
 	if err := s.site.CredentialsErr; err != nil {
-		return engine.HostSpec{}, err // no LXD could be told whom to trust
+		return engine.HostSpec{}, err // without credentials the LXD would trust nobody
 	}
 	metal, err := s.bareMetalSpec(ctx)
 	if err != nil {
@@ -132,24 +133,24 @@ func (s specBuilder) hostSpec(ctx context.Context) (engine.HostSpec, error) {
 	return spec, nil
 }
 
-// noHostsWantedError is why an LXD host is not gone on with.
+// noHostsWantedError says why the manager does not continue an LXD host.
 func (s specBuilder) noHostsWantedError() error {
 	return &problem.BlockedError{
 		Reason:  infrav1.InvalidSpecReason,
-		Message: "the machine was begun as an LXD host, and its MaasCluster no longer asks for hosts",
+		Message: "the machine was begun as an LXD host, but its MaasCluster no longer asks for hosts",
 		Hint:    "Set lxdConfig.enabled of the MaasCluster again, or delete the Machine.",
 	}
 }
 
-// interfaces are the NICs of the VM.
+// interfaces returns the NICs of the VM.
 func (s specBuilder) interfaces(ctx context.Context) ([]engine.Interface, error) {
 	var nics []engine.Interface
 	for _, want := range s.want.VM.Interfaces {
 		if want.Mode == infrav1.LinkUp {
 			return nil, &problem.BlockedError{
 				Reason:  infrav1.InvalidSpecReason,
-				Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s cannot have the mode %s: MAAS gives each NIC of a VM an address, once it has commissioned it", want.Name, want.Mode),
-				Hint:    "Leave the mode out.",
+				Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s cannot have the mode %s: MAAS gives each NIC of a VM an address after commissioning", want.Name, want.Mode),
+				Hint:    "Leave out mode.",
 			}
 		}
 		subnet, err := nicSubnets(s).findSubnet(ctx, want)
@@ -168,7 +169,7 @@ const (
 	cloudConfigFormat  = "cloud-config"
 )
 
-// bootstrapData reads the machine's first boot, past the cache.
+// bootstrapData reads the machine's bootstrap data, past the cache.
 func (s specBuilder) bootstrapData(ctx context.Context) ([]byte, error) {
 	name := s.machine.Spec.Bootstrap.DataSecretName
 	if name == nil {
@@ -189,14 +190,14 @@ func (s specBuilder) bootstrapData(ctx context.Context) ([]byte, error) {
 		return nil, &problem.BlockedError{
 			Reason: infrav1.WaitingForBootstrapDataReason, RetryAfter: requeue.RetryAfter,
 			Message: fmt.Sprintf("cannot read the Secret %s with the bootstrap data of Machine %s: %v", *name, s.machine.Name, err),
-			Hint:    "The API server says so, not MAAS: see that the manager may get the Secrets of namespace " + s.machine.Namespace + ".",
+			Hint:    "The API server refused it, not MAAS. Let the manager get the Secrets of namespace " + s.machine.Namespace + ".",
 		}
 	}
 	if format := string(secret.Data[bootstrapFormatKey]); format != "" && format != cloudConfigFormat {
 		return nil, &problem.BlockedError{
 			Reason:  infrav1.InvalidSpecReason,
-			Message: fmt.Sprintf("the bootstrap data of Machine %s are of the format %q", s.machine.Name, format),
-			Hint:    "What MAAS installs boots with cloud-init: set the format of the bootstrap config to cloud-config.",
+			Message: fmt.Sprintf("the bootstrap data of Machine %s have the format %q, which cloud-init cannot run", s.machine.Name, format),
+			Hint:    "Set the format of the bootstrap config to cloud-config: MAAS boots machines with cloud-init.",
 		}
 	}
 	data := secret.Data[bootstrapValueKey]
@@ -209,8 +210,8 @@ func (s specBuilder) bootstrapData(ctx context.Context) ([]byte, error) {
 	return data, nil
 }
 
-// antiAffinityGroup names the machines that the VM shall stand apart from: those of its
-// control plane, or of its MachineDeployment. Empty: none.
+// antiAffinityGroup names the group of machines that the VM keeps apart from:
+// its control plane, or its MachineDeployment. Empty: none.
 func (s specBuilder) antiAffinityGroup() string {
 	if s.machine == nil {
 		return ""

@@ -15,9 +15,9 @@ import (
 // powerOn is MAAS's word for a machine that is switched on.
 const powerOn = "on"
 
-// recordObservation writes down what was seen of the machine. One that is somebody else's by now
-// keeps the names and addresses that it had in the cluster: what it has now is not
-// the cluster's to publish.
+// recordObservation writes the observed machine into the status. A machine that
+// somebody else has by now keeps the names and addresses that it had in the
+// cluster. The cluster must not publish its new ones.
 func (s reporter) recordObservation(seen observation) {
 	m := s.MaasMachine
 	status := &m.Status
@@ -40,8 +40,8 @@ func (s reporter) recordObservation(seen observation) {
 	status.ProvisioningMode = &mode
 }
 
-// recordVMUsage writes down what the VM takes of its host. What MAAS does not tell for
-// the moment stays.
+// recordVMUsage writes the VM's share of its host into the status. Values that
+// MAAS does not know at the moment stay.
 func (s reporter) recordVMUsage(seen observation) {
 	status := &s.MaasMachine.Status
 	if seen.HostName != "" {
@@ -62,9 +62,9 @@ func (s reporter) recordVMUsage(seen observation) {
 	}
 }
 
-// machineAddresses are those that Cluster API knows a machine by: its names, and each
-// of its IPs both as an external one, which older versions published, and as an
-// internal one, which MAAS's networks usually are.
+// machineAddresses returns the addresses by which Cluster API knows a machine:
+// its names, and each IP twice. The external one is for readers of older
+// versions. The internal one is right for most networks of MAAS.
 func machineAddresses(m engine.Machine) []clusterv1.MachineAddress {
 	var all []clusterv1.MachineAddress
 	add := func(kind clusterv1.MachineAddressType, address string) {
@@ -81,8 +81,8 @@ func machineAddresses(m engine.Machine) []clusterv1.MachineAddress {
 	return all
 }
 
-// keepAddressOrder keeps the order of addresses that are the same in another order: MAAS
-// promises none, and nothing is written for it.
+// keepAddressOrder keeps the former order of the same addresses. MAAS promises
+// no order, and another order alone is not worth a write.
 func keepAddressOrder(before, now []clusterv1.MachineAddress) []clusterv1.MachineAddress {
 	sorted := func(list []clusterv1.MachineAddress) []clusterv1.MachineAddress {
 		return slices.SortedFunc(slices.Values(list), func(a, b clusterv1.MachineAddress) int {

@@ -13,12 +13,12 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// stepTimeout bounds one step of the engine, composing included, which MAAS takes
-// up to 120 s for.
+// stepTimeout limits one step of the engine. The longest step is a compose,
+// which MAAS takes up to 120 s for.
 const stepTimeout = 4 * time.Minute
 
-// wakeups reconciles machines again as soon as the engine's poller saw them
-// change. One goroutine waits for each object that is in flight.
+// wakeups reconciles machines as soon as the engine's poller sees them change.
+// One goroutine waits for each object with a step under way.
 //
 // The zero value wakes nobody.
 type wakeups struct {
@@ -28,15 +28,15 @@ type wakeups struct {
 	cancels map[client.ObjectKey]context.CancelFunc
 }
 
-// watchSource is what a controller watches, from before its first reconcile on.
+// watchSource returns the source that a controller watches before its first
+// reconcile.
 func (w *wakeups) watchSource() source.Source {
 	w.events = make(chan event.GenericEvent)
 	return source.Channel(w.events, &handler.EnqueueRequestForObject{})
 }
 
-// beginStep begins a step for an object. Its ctx outlives the step, so that what is
-// watched in it is still watched afterwards, and ends when the next one begins.
-// returned must be called once the step has.
+// beginStep begins a step for an object. The step's watches outlive the step,
+// so stepCtx ends only when the next step begins. Call returned after the step.
 func (w *wakeups) beginStep(ctx context.Context, key client.ObjectKey) (stepCtx context.Context, returned func()) {
 	stepCtx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
@@ -52,8 +52,8 @@ func (w *wakeups) beginStep(ctx context.Context, key client.ObjectKey) (stepCtx 
 	return stepCtx, func() { limit.Stop() }
 }
 
-// wakeWhenChanged wakes the object once changed is closed, unless another step begins before.
-// A nil channel wakes nobody.
+// wakeWhenChanged wakes the object once changed is closed, unless another step
+// begins first. A nil channel wakes nobody.
 func (w *wakeups) wakeWhenChanged(stepCtx context.Context, key client.ObjectKey, changed <-chan struct{}) {
 	if changed == nil {
 		w.forget(key)
@@ -74,7 +74,7 @@ func (w *wakeups) wakeWhenChanged(stepCtx context.Context, key client.ObjectKey,
 	}()
 }
 
-// forget waits for an object no longer.
+// forget stops waiting for an object.
 func (w *wakeups) forget(key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// filterUpdates lets only those updates of an object through that matter for a
-// machine. Others would cost a look at MAAS each: what the controller itself
-// writes, and the many things that Cluster API notes in a Machine's status.
+// filterUpdates accepts only updates of an object that matter to a machine.
+// Others would each cost a look at MAAS: the controller's own writes, and
+// Cluster API's many notes in a Machine's status.
 func filterUpdates[Object client.Object](matters func(Object) any) builder.Predicates {
 	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(Object)
@@ -28,7 +28,7 @@ func filterUpdates[Object client.Object](matters func(Object) any) builder.Predi
 	}})
 }
 
-// commonFields is what matters of every object.
+// commonFields returns the fields that matter in every object.
 func commonFields(o client.Object) any {
 	theirs := maps.Clone(o.GetAnnotations())
 	maps.DeleteFunc(theirs, func(name, _ string) bool { return strings.HasPrefix(name, infrav1.AnnotationPrefix) })
@@ -39,7 +39,8 @@ func commonFields(o client.Object) any {
 	}{!o.GetDeletionTimestamp().IsZero(), o.GetLabels(), theirs, o.GetOwnerReferences()}
 }
 
-// maasMachineFields is all of the spec but what the controller writes.
+// maasMachineFields returns the spec without the fields that the controller
+// writes.
 func maasMachineFields(m *infrav1.MaasMachine) any {
 	spec := m.Spec.DeepCopy()
 	spec.ProviderID, spec.SystemID = nil, nil
@@ -58,8 +59,8 @@ func maasClusterFields(c *infrav1.MaasCluster) any {
 	return []any{c.Spec, c.Status.Initialization, c.Status.Network.DNSName, conditions.IsTrue(c, infrav1.IdentityReadyCondition)}
 }
 
-// dnsRecordPredicate lets through what the DNS record of a cluster's API was written with: its
-// condition names the addresses.
+// dnsRecordPredicate accepts changes of the published addresses of a cluster's
+// API. The condition names the addresses.
 var dnsRecordPredicate = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },

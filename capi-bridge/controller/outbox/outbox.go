@@ -1,4 +1,5 @@
-// Package outbox sends events once what they tell is written down.
+// Package outbox sends events after their news is written to the object's
+// status.
 package outbox
 
 import (
@@ -18,7 +19,7 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// Event is an event that is to be sent.
+// Event is an event to send.
 type Event struct {
 	Type   string // Normal or Warning
 	Reason string
@@ -26,28 +27,29 @@ type Event struct {
 	Note   string // a sentence
 }
 
-// Outbox sends events, each once what it tells is written down. What could not be
-// written is seen again, and would be told again; of what was written in part, not
-// all is seen again. So news are kept until a write succeeds.
+// Outbox sends each event once, after its news is written to the object's
+// status. A status that was not written is computed again, and its events would
+// come twice. A status that was written in part does not bring all events
+// again. So the Outbox keeps events until a write succeeds.
 //
-// The zero value owes nobody anything.
+// The zero value has no events to send.
 type Outbox struct {
 	mu     sync.Mutex
 	unsent map[client.ObjectKey]pendingEvents
 }
 
-// pendingEvents is what is owed of one object: not of another one of its name.
+// pendingEvents are the unsent events of one object, by UID and not by name.
 type pendingEvents struct {
 	uid    types.UID
 	events []Event
 }
 
-// maxUnsent is how many news of an object are kept, the latest: while nothing can be
-// written, a message may be another one each time.
+// maxUnsent is how many of an object's latest events are kept. While no write
+// succeeds, each reconcile may bring another message.
 const maxUnsent = 20
 
-// Send sends the news of an object if it was written, and keeps them if not. A nil
-// recorder sends nothing.
+// Send sends the events of an object after a successful write, and keeps them
+// after a failed one. A nil recorder sends nothing.
 func (t *Outbox) Send(recorder events.EventRecorder, o client.Object, more []Event, written error) {
 	if recorder == nil {
 		return
@@ -57,7 +59,7 @@ func (t *Outbox) Send(recorder events.EventRecorder, o client.Object, more []Eve
 	}
 }
 
-// takeDue are the news that may be sent now, each once.
+// takeDue returns the events that may be sent now, each once.
 func (t *Outbox) takeDue(o client.Object, more []Event, written error) []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,17 +84,18 @@ func (t *Outbox) takeDue(o client.Object, more []Event, written error) []Event {
 	return nil
 }
 
-// Forget drops what is owed of an object that is gone.
+// Forget drops the unsent events of an object that is gone.
 func (t *Outbox) Forget(key client.ObjectKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.unsent, key)
 }
 
-// maxNoteLength is the length of an event's note that the API server takes.
+// maxNoteLength is the longest note of an event that the API server accepts.
 const maxNoteLength = 1024
 
-// NoteForCondition is the sentence of a condition: its message, or what its reason stands for.
+// NoteForCondition returns the sentence of a condition: its message, or a text
+// for its reason.
 func NoteForCondition(c *metav1.Condition) string {
 	text := cmp.Or(c.Message, notesByReason[c.Reason], c.Reason)
 	if len(text) > maxNoteLength {
@@ -101,19 +104,19 @@ func NoteForCondition(c *metav1.Condition) string {
 	return text
 }
 
-// notesByReason says what reasons stand for that need no message.
+// notesByReason holds the texts for reasons that come without a message.
 var notesByReason = map[string]string{
-	infrav1.MachineDeployedReason:     "it is Deployed in MAAS, and runs",
-	infrav1.LXDVMCreatedReason:        "the VM is made, and MAAS has taken stock of it",
-	infrav1.NodeProviderIDSetReason:   "its Node carries its providerID",
-	infrav1.DeletionCompletedReason:   "nothing of it is left in MAAS",
-	infrav1.IdentityReadyReason:       "MAAS takes the credentials",
-	infrav1.FailureDomainsReadyReason: "the zones that its machines may be in are known",
+	infrav1.MachineDeployedReason:     "the machine is Deployed in MAAS and runs",
+	infrav1.LXDVMCreatedReason:        "the VM is composed and commissioned",
+	infrav1.NodeProviderIDSetReason:   "the machine's Node has its providerID",
+	infrav1.DeletionCompletedReason:   "nothing of the object is left in MAAS",
+	infrav1.IdentityReadyReason:       "MAAS accepts the credentials",
+	infrav1.FailureDomainsReadyReason: "the zones for the cluster's machines are known",
 	infrav1.APIServerAvailableReason:  "the API of the cluster answers",
-	infrav1.ControlPlaneSpreadReason:  "the control plane is in as many zones as have room",
+	infrav1.ControlPlaneSpreadReason:  "the control plane uses as many zones as have room",
 }
 
-// LogWarnings logs each new failure once, as it is told by an event, too.
+// LogWarnings logs each new failure once, at the same time as its event.
 func LogWarnings(ctx context.Context, all []Event) {
 	for _, n := range all {
 		if n.Type == corev1.EventTypeWarning {

@@ -16,22 +16,24 @@ type Check struct {
 	Record
 	Client client.Client
 	Sites  controller.Sites
-	// Indexed tells that MaasMachines can be listed by SystemIDIndex.
+	// Indexed is true where MaasMachines can be listed by SystemIDIndex.
 	Indexed bool
-	// MaasCluster is that of the object; nil: it is gone.
+	// MaasCluster is the object's cluster; nil: it is gone.
 	MaasCluster *infrav1.MaasCluster
 }
 
-// Verdict is what came of a Check.
+// Verdict is the result of a Check.
 type Verdict struct {
-	// Rival is another object with the better right to the machine; nil: there is none.
+	// Rival is another object that has the better right to the machine; nil:
+	// there is none.
 	Rival *infrav1.MaasMachine
-	// Refusal is why the object has no right to the machine; nil: it has. Then nothing
-	// is done for the object: neither to make it ready, nor as it goes.
+	// Refusal says why the object has no right to the machine; nil: it has.
+	// With a Refusal we do nothing for the object, and nothing to the machine
+	// when the object is deleted.
 	Refusal *problem.BlockedError
 }
 
-// Run checks the object. The error is that its right cannot be told.
+// Run checks the object. The error says that its right cannot be found out.
 func (s Check) Run(ctx context.Context) (v Verdict, err error) {
 	if s.SystemID() == "" && !s.IsClaimed() {
 		return v, nil
@@ -60,13 +62,14 @@ func (s Check) Run(ctx context.Context) (v Verdict, err error) {
 func (s *Record) ownedByOtherError(other *infrav1.MaasMachine) *problem.BlockedError {
 	return &problem.BlockedError{
 		Reason: infrav1.ConflictReason,
-		Message: fmt.Sprintf("machine %s is that of the MaasMachine %s: one machine has one object, and this one was made later, or is a copy",
+		Message: fmt.Sprintf("machine %s belongs to the MaasMachine %s; a machine has one object, and this object is newer or a copy",
 			s.SystemID(), client.ObjectKeyFromObject(other)),
-		Hint: "Delete this object: nothing is done to the machine for that.",
+		Hint: "Delete this object; the machine stays as it is.",
 	}
 }
 
-// refuseTakeOver is why a new object may not have the machine that it names.
+// refuseTakeOver returns why a new object may not take the machine that it
+// names.
 func (s Check) refuseTakeOver(ctx context.Context) (*problem.BlockedError, error) {
 	if !s.wantsTakeOver() {
 		return s.foreignMachineError(), nil
@@ -74,15 +77,16 @@ func (s Check) refuseTakeOver(ctx context.Context) (*problem.BlockedError, error
 	return s.refuseUnlessAllowed(ctx, fmt.Sprintf("machine %s was not made for this object, and the cluster's identity allows no take-over", s.SystemID()))
 }
 
-// refuseForeignKey is why an object may not have what was made by its key. Former
-// versions' keys name nobody: there the object without a rival has it.
+// refuseForeignKey returns why an object may not have the machine of its key.
+// Keys of former versions name nobody; an object without a rival gets its
+// machine then.
 func (s Check) refuseForeignKey(ctx context.Context) (*problem.BlockedError, error) {
 	made, ok := ParseMark(string(s.EngineKey()))
 	if !ok {
 		return nil, nil
 	}
 	own := s.Mark()
-	message := fmt.Sprintf("its machine was made for the MaasMachine %s/%s of cluster %s", made.namespace, made.name, made.cluster)
+	message := fmt.Sprintf("the machine was made for the MaasMachine %s/%s of cluster %s", made.namespace, made.name, made.cluster)
 	if made.Management != own.Management {
 		message += " of another management cluster"
 		moved := made
@@ -98,10 +102,11 @@ func (s Check) refuseForeignKey(ctx context.Context) (*problem.BlockedError, err
 	return s.refuseUnlessAllowed(ctx, message+", of which this object is a copy")
 }
 
-// refuseUnlessAllowed refuses, unless the identity of the cluster allows to take over.
+// refuseUnlessAllowed refuses, unless the identity of the cluster allows
+// take-over.
 func (s Check) refuseUnlessAllowed(ctx context.Context, message string) (*problem.BlockedError, error) {
 	if s.MaasCluster == nil {
-		return nil, nil // its deletion is blocked, which says so
+		return nil, nil // the condition Deleting says that deletion is blocked
 	}
 	site, err := s.Sites.Site(ctx, s.MaasCluster)
 	if err != nil || site.AllowTakeOver {
@@ -109,23 +114,23 @@ func (s Check) refuseUnlessAllowed(ctx context.Context, message string) (*proble
 	}
 	return &problem.BlockedError{
 		Reason: infrav1.ConflictReason, Message: message,
-		Hint: "Delete this object: nothing is done to the machine for that. Or let the administrator allow it, by allowTakeOver of the MaasClusterIdentity, or the manager's --allow-take-over.",
+		Hint: "Delete this object; the machine stays as it is. Or ask the administrator to allow it, by allowTakeOver of the MaasClusterIdentity or the manager's --allow-take-over.",
 	}, nil
 }
 
-// foreignMachineError is why nothing is done for such an object.
+// foreignMachineError says why we do nothing for such an object.
 func (s *Record) foreignMachineError() *problem.BlockedError {
 	return &problem.BlockedError{
 		Reason: infrav1.ConflictReason,
-		Message: fmt.Sprintf("spec.providerID and spec.systemID: machine %s was not made for this object, which is new, "+
-			"and whose deletion would release it", s.SystemID()),
-		Hint: "Leave both out to get a machine; or, if it is to be taken over as it is, set the annotation " + infrav1.TakeOverAnnotation +
-			": \"true\", which the cluster's identity must allow.",
+		Message: fmt.Sprintf("spec.providerID and spec.systemID: machine %s was not made for this new object, "+
+			"and deleting the object would release the machine", s.SystemID()),
+		Hint: "Leave both fields out to get a machine. To take this one over as it is, set the annotation " + infrav1.TakeOverAnnotation +
+			": \"true\"; the cluster's identity must allow it.",
 	}
 }
 
-// refuseUnproven is why an object may not have a machine whose mark, if it has one,
-// does not name the object.
+// refuseUnproven returns why an object may not have a machine that does not
+// bear its mark.
 func (s Check) refuseUnproven(ctx context.Context) (*problem.BlockedError, error) {
 	return s.refuseUnlessAllowed(ctx, "only this object's annotations say that its machine was made for it")
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Mark is whom a machine was made for: the management cluster, by the UID of
-// its namespace kube-system, and the names of the object. Unlike an object's UID
-// they stay when it is restored from a backup, or moved.
+// Mark names the object that a machine was made for: the management cluster, by
+// the UID of its namespace kube-system, and the object's names. Unlike an
+// object's UID, these survive a restore from a backup and a move.
 type Mark struct{ Management, namespace, cluster, name string }
 
-// key is the ownership as the mark of a machine: "<UID>/<namespace>/<cluster>/<name>".
+// key returns the mark as a machine carries it:
+// "<UID>/<namespace>/<cluster>/<name>".
 func (o Mark) key() engine.Key {
 	return engine.Key(strings.Join([]string{o.Management, o.namespace, o.cluster, o.name}, "/"))
 }
@@ -25,8 +26,8 @@ func (o Mark) ObjectKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: o.namespace, Name: o.name}
 }
 
-// ParseMark reads a key of that form. Former versions took the UID of the
-// Machine, which says none of it.
+// ParseMark reads a key of that form. It returns false for the keys of former
+// versions, which are UIDs of Machines.
 func ParseMark(key string) (Mark, bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) != 4 {
@@ -35,7 +36,7 @@ func ParseMark(key string) (Mark, bool) {
 	return Mark{parts[0], parts[1], parts[2], parts[3]}, true
 }
 
-// MarkOf is that of an object in this management cluster.
+// MarkOf returns the mark of an object in this management cluster.
 func MarkOf(management string, m *infrav1.MaasMachine) Mark {
 	return Mark{management, m.Namespace, m.Labels[clusterv1.ClusterNameLabel], m.Name}
 }

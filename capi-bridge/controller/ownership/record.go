@@ -1,5 +1,6 @@
-// Package ownership tells whose a machine is: what the annotations of a MaasMachine say of
-// it, the mark in MAAS, and which of several objects has the right to it.
+// Package ownership decides whose a machine is. It reads the annotations of a
+// MaasMachine and the mark in MAAS, and finds which of several objects has the
+// right to the machine.
 package ownership
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
-// Record is a MaasMachine in a management cluster: what its annotations say of its
-// machine.
+// Record is a MaasMachine in a management cluster, and what its annotations say
+// about its machine.
 type Record struct {
 	MaasMachine *infrav1.MaasMachine
 	Management  string // the management cluster
@@ -26,26 +27,26 @@ type Record struct {
 // ObjectKey is the name of the object.
 func (s *Record) ObjectKey() client.ObjectKey { return client.ObjectKeyFromObject(s.MaasMachine) }
 
-// SystemID is the machine's id in MAAS as far as it is known.
+// SystemID is the machine's system id in MAAS as far as it is known.
 func (s *Record) SystemID() string { return SystemIDOf(s.MaasMachine) }
 
-// IsDeleting tells that the object is being deleted.
+// IsDeleting reports whether the object is being deleted.
 func (s *Record) IsDeleting() bool { return !s.MaasMachine.DeletionTimestamp.IsZero() }
 
-// IsClaimed tells that the engine may have been asked for the machine.
+// IsClaimed reports whether the engine may have been asked for the machine.
 func (s *Record) IsClaimed() bool { return s.MaasMachine.Annotations[KeyAnnotation] != "" }
 
-// IsProvisioned tells that the machine was once Deployed. The status does not
-// survive a move to another management cluster; the providerID does, and we
-// write it at that moment. Another provider writes it earlier.
+// IsProvisioned reports whether the machine was ever Deployed. The status does
+// not survive a move to another management cluster. The providerID does, and we
+// write it when the machine is Deployed. Another provider writes it earlier.
 func (s *Record) IsProvisioned() bool {
 	m := s.MaasMachine
 	return ptr.Deref(m.Status.Initialization.Provisioned, false) || m.Status.Ready ||
 		m.Spec.ProviderID != nil && s.IsClaimed() && !s.IsAdoptionPending()
 }
 
-// Kind is the engine's kind of the machine. What another provider made was begun
-// as no host of ours, whatever was asked for by then.
+// Kind is the engine's kind of the machine. A machine of another provider was
+// not begun as a host of ours, whatever the spec asked for by then.
 func (s *Record) Kind() string {
 	kind := s.MaasMachine.Annotations[KindAnnotation]
 	if kind == KindHost && s.IsFromOtherProvider() {
@@ -54,7 +55,7 @@ func (s *Record) Kind() string {
 	return kind
 }
 
-// VMName is the name of the VM in MAAS and LXD, the same each time.
+// VMName is the name of the VM in MAAS and LXD. It is the same each time.
 func (s *Record) VMName() string {
 	if name := s.MaasMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
 		return name
@@ -68,31 +69,31 @@ func (s *Record) VMName() string {
 	return name + "-" + hex.EncodeToString(sum[:])[:nameHashLength]
 }
 
-// Mark is the one that the object's machine is to bear.
+// Mark is the mark that the object's machine must bear.
 func (s *Record) Mark() Mark { return MarkOf(s.Management, s.MaasMachine) }
 
 // OwnKey is the key that the object's machine is marked with.
 func (s *Record) OwnKey() engine.Key { return s.Mark().key() }
 
-// EngineKey is by what the engine knows the machine, as it was written down.
+// EngineKey is the engine's key of the machine, as the annotation has it.
 func (s *Record) EngineKey() engine.Key {
 	return engine.Key(s.MaasMachine.Annotations[KeyAnnotation])
 }
 
-// IsUntouched tells that the engine was never asked for the machine.
+// IsUntouched reports whether the engine was never asked for the machine.
 func (s *Record) IsUntouched() bool {
 	return !s.IsClaimed() && (s.SystemID() == "" || s.namesForeignMachine() && !s.wantsTakeOver())
 }
 
-// NeedsTakeOver tells whether the object has no right to its machine but that it is taken
-// over: another provider made it, or only the object's annotations say whose it is, as
-// noteOrigin noted.
+// NeedsTakeOver reports whether the object can only take its machine over. That
+// is so where another provider made the machine, or where only the object's
+// annotations say whose it is (see noteOrigin).
 func (s *Record) NeedsTakeOver() bool {
 	return s.IsAdoptionPending() || s.MaasMachine.Annotations[controller.UnprovenAnnotation] != ""
 }
 
-// RecordOwnership writes down that the machine is marked as the object's. A VM keeps
-// the name that it was made by.
+// RecordOwnership writes down that the machine is marked as the object's. A VM
+// keeps the name that it was made with.
 func (s *Record) RecordOwnership() {
 	all := s.MaasMachine.Annotations
 	if s.Kind() == KindVM && s.EngineKey() != s.OwnKey() {
@@ -106,36 +107,38 @@ func (s *Record) RecordOwnership() {
 	delete(all, controller.UnprovenAnnotation)
 }
 
-// IsRegistering tells that its LXD was registered by us, or is about to be.
+// IsRegistering reports whether we registered the machine's LXD, or are about
+// to.
 func (s *Record) IsRegistering() bool { return s.MaasMachine.Annotations[HostAnnotation] != "" }
 
-// IsFromOtherProvider tells that another provider made the machine.
+// IsFromOtherProvider reports whether another provider made the machine.
 func (s *Record) IsFromOtherProvider() bool {
 	value := s.MaasMachine.Annotations[AdoptionAnnotation]
 	return value != "" && value != AdoptionNone && value != AdoptionArrived
 }
 
-// namesForeignMachine tells that an object names a machine which was not made for
-// it: it is new here, and so no other provider made the machine for it here.
+// namesForeignMachine reports whether a new object names a machine that was not
+// made for it. No other provider can have made the machine for it, because the
+// object is new here.
 func (s *Record) namesForeignMachine() bool {
 	m := s.MaasMachine
 	return !s.IsClaimed() && SystemIDOf(m) != "" && m.Annotations[AdoptionAnnotation] != ""
 }
 
-// wantsTakeOver tells that the object asks for the machine all the same, or came with
-// it. It gets it where the cluster's identity allows that.
+// wantsTakeOver reports whether the object asks for a foreign machine, or came
+// with one. It gets the machine where the cluster's identity allows that.
 func (s *Record) wantsTakeOver() bool {
 	all := s.MaasMachine.Annotations
 	return all[infrav1.TakeOverAnnotation] == "true" || all[AdoptionAnnotation] == AdoptionArrived
 }
 
-// IsAdoptionPending tells that a machine which another provider made is still to be
-// taken over.
+// IsAdoptionPending reports whether we still have to take over a machine that
+// another provider made.
 func (s *Record) IsAdoptionPending() bool {
 	return s.MaasMachine.Annotations[AdoptionAnnotation] == AdoptionPending
 }
 
-// SystemIDOf is the machine's id in MAAS as far as it is known.
+// SystemIDOf returns the machine's system id in MAAS as far as it is known.
 func SystemIDOf(m *infrav1.MaasMachine) string {
 	switch id := m.Annotations[SystemIDAnnotation]; id {
 	case "":
@@ -154,8 +157,8 @@ func SystemIDOf(m *infrav1.MaasMachine) string {
 	return id.SystemID
 }
 
-// Lengths of a VM's name: one DNS label with a part that makes it unique in the
-// whole MAAS, which knows no namespaces.
+// Lengths of a VM's name. The name is one DNS label. A part of it makes it
+// unique in the whole MAAS, which has no namespaces.
 const (
 	maxLabelLength = 63
 	nameHashLength = 8

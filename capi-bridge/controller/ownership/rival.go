@@ -10,10 +10,12 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// SystemIDIndex is the field of MaasMachines by which those of a machine are found.
+// SystemIDIndex is the index by which MaasMachines are found from their
+// machine.
 const SystemIDIndex = "systemID"
 
-// IndexSystemID is what a MaasMachine is found by: the machine that it names.
+// IndexSystemID returns the index value of a MaasMachine: the machine that it
+// names.
 func IndexSystemID(o client.Object) []string {
 	m, ok := o.(*infrav1.MaasMachine)
 	if !ok {
@@ -25,8 +27,8 @@ func IndexSystemID(o client.Object) []string {
 	return nil
 }
 
-// findRival is another object, of any namespace, that names the same machine and has
-// the better right to it; nil: there is none.
+// findRival finds another object, in any namespace, that names the same machine
+// and has the better right to it; nil: there is none.
 func (s Check) findRival(ctx context.Context, m *infrav1.MaasMachine) (*infrav1.MaasMachine, error) {
 	id := SystemIDOf(m)
 	if id == "" {
@@ -50,8 +52,8 @@ func (s Check) findRival(ctx context.Context, m *infrav1.MaasMachine) (*infrav1.
 	return nil, nil
 }
 
-// hasBetterRight tells which of two objects has a machine that both name: the one
-// that it was made for, by its key, else the older one.
+// hasBetterRight reports whether a has the better right to a machine that both
+// name. The object of the machine's key comes first, then the older object.
 func (s Check) hasBetterRight(a, b *infrav1.MaasMachine) bool {
 	if x, y := s.claimRank(a), s.claimRank(b); x != y {
 		return x < y
@@ -62,8 +64,9 @@ func (s Check) hasBetterRight(a, b *infrav1.MaasMachine) bool {
 	return client.ObjectKeyFromObject(a).String() < client.ObjectKeyFromObject(b).String()
 }
 
-// claimRank is how good an object's claim is to its machine, the best first. A key of
-// this management cluster counts for nothing that only came with the object.
+// claimRank ranks an object's claim to its machine; the lowest rank is the
+// best. A key of this management cluster does not count where the object
+// arrived with it.
 func (s Check) claimRank(m *infrav1.MaasMachine) int {
 	key := m.Annotations[KeyAnnotation]
 	owner := metav1.GetControllerOf(m)

@@ -8,21 +8,24 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 )
 
-// HasStatus tells whether a controller saw an object while it was not paused.
+// HasStatus reports whether a controller has worked on the object while it was
+// not paused.
 func HasStatus(m *infrav1.MaasMachine) bool {
 	seen := infrav1.MaasMachine{Status: *m.Status.DeepCopy()}
 	conditions.Delete(&seen, infrav1.PausedCondition)
 	return !equality.Semantic.DeepEqual(seen.Status, infrav1.MaasMachineStatus{})
 }
 
-// IsUnproven tells whether only an object's annotations say that it has its machine.
+// IsUnproven reports whether only the object's annotations say that it has its
+// machine.
 func IsUnproven(m *infrav1.MaasMachine) bool {
 	return m.Annotations[controller.UnprovenAnnotation] != "" || m.Annotations[KeyAnnotation] != "" && !HasStatus(m)
 }
 
-// HasLateSystemID tells that somebody named a machine while the manager makes one for the
-// object: what the manager makes, it names by the annotation first. As the object goes,
-// what was made by its key goes, and the other machine stays.
+// HasLateSystemID reports whether somebody named a machine while the manager
+// makes one for the object. The manager writes the annotation first, so the
+// spec alone names a foreign machine. When the object is deleted, the manager
+// deletes its own machine only.
 func (s *Record) HasLateSystemID() bool {
 	return s.IsClaimed() && s.MaasMachine.Annotations[SystemIDAnnotation] == "" && s.SystemID() != ""
 }

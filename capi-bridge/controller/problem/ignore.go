@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// IgnoreConflict lets a change pass that came in between: it wakes us.
+// IgnoreConflict drops the error of a concurrent change: that change wakes us
+// again.
 func IgnoreConflict(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -16,7 +17,8 @@ func IgnoreConflict(err error) error {
 	return err
 }
 
-// IgnoreGone lets the last patch of an object pass that its own finalizer let go.
+// IgnoreGone drops the error of the last patch of an object that is gone with
+// its finalizer.
 func IgnoreGone(err error) error {
 	var several kerrors.Aggregate
 	if errors.As(err, &several) {

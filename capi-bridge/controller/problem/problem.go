@@ -1,5 +1,5 @@
-// Package problem turns errors into what people are told: the reason and message of a
-// condition, and when to try again.
+// Package problem turns errors into messages for users: the reason and message
+// of a condition, and when to try again.
 package problem
 
 import (
@@ -17,32 +17,33 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Problem is an error as a condition tells it.
+// Problem is an error in the form of a condition.
 type Problem struct {
 	Reason  string
 	Message string
 	// RetryAfter is when to try again.
 	RetryAfter time.Duration
-	// Transient tells of what needs nobody: no event is worth it.
+	// Transient is true for a problem that passes without help. It gets no
+	// event.
 	Transient bool
 	// ErrorType is the engine's type of the error, empty if it has none.
 	ErrorType engine.ErrorType
 }
 
-// BlockedError is an error of the controllers' own: what an object says cannot be
-// done.
+// BlockedError is an error of the controllers' own: they cannot do what the
+// object asks for.
 type BlockedError struct {
 	Reason     string
 	Message    string
 	Hint       string
-	RetryAfter time.Duration // zero: mendAfter
+	RetryAfter time.Duration // zero: requeue.ManualAfter
 	Transient  bool
 }
 
 func (b *BlockedError) Error() string { return b.Message }
 
-// FromError turns an error into what people are told, and when to try again. What
-// has no type of its own may pass.
+// FromError turns an error into a Problem. An error without a known type is
+// taken as one that may pass.
 func FromError(err error) Problem {
 	if own, ok := errors.AsType[*BlockedError](err); ok {
 		return Problem{Reason: own.Reason, Message: own.Message, RetryAfter: cmp.Or(own.RetryAfter, requeue.ManualAfter), Transient: own.Transient}.WithHint(own.Hint)
@@ -57,8 +58,8 @@ func FromError(err error) Problem {
 	return p
 }
 
-// fromErrorType tells of an error by its type, which says most, else by what it stands
-// for.
+// fromErrorType converts an error by its type, which says most, else by its
+// sentinel.
 func fromErrorType(err error) Problem {
 	p := Problem{Reason: infrav1.MAASUnavailableReason, Message: WithoutLocalPort(err.Error()), RetryAfter: requeue.RetryAfter}
 	if missing, ok := errors.AsType[*controller.CredentialsError](err); ok {
@@ -88,18 +89,18 @@ func fromErrorType(err error) Problem {
 	return p.fromSentinel(err)
 }
 
-// ledgerHint says what to do about the ledger, and which flag names it.
+// ledgerHint says how to repair the ledger, and which flag names it.
 func ledgerHint(e *engine.LedgerError) string {
-	hint := cmp.Or(e.Hint(), "Nothing is placed meanwhile, and nothing is lost.")
+	hint := cmp.Or(e.Hint(), "The manager places nothing until then, and nothing is lost.")
 	return fmt.Sprintf("%s The manager's flag --ledger names %s.", hint, e.Ledger)
 }
 
-// fromSentinel tells of an error by the sentinel that it wraps.
+// fromSentinel converts an error by the sentinel that it wraps.
 func (p Problem) fromSentinel(err error) Problem {
 	switch {
 	case errors.Is(err, engine.ErrForbidden):
 		p.Reason = infrav1.IdentityNotReadyReason
-		return p.WithHint("See that the key is one of MAAS, and of an administrator of it.")
+		return p.WithHint("Check that the API key is of this MAAS and belongs to an administrator.")
 	case errors.Is(err, engine.ErrNotFound):
 		p.Reason = infrav1.MachineNotFoundReason
 	case errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrUnclear):
@@ -110,14 +111,15 @@ func (p Problem) fromSentinel(err error) Problem {
 	return p
 }
 
-// localPort is the port at this end of a connection, another one each time.
+// localPort matches the local port of a connection, which differs each time.
 var localPort = regexp.MustCompile(`([\d\]]):\d+->`)
 
-// WithoutLocalPort is a text that is the same when the same happens again: an object is
-// written, and an event told, when it says something new.
+// WithoutLocalPort returns the text without local ports. The same failure then
+// has the same text, so that the object is written, and an event sent, only for
+// news.
 func WithoutLocalPort(text string) string { return localPort.ReplaceAllString(text, "$1->") }
 
-// WithHint adds what to do about it.
+// WithHint adds a way out to the message.
 func (p Problem) WithHint(hint string) Problem {
 	if hint != "" {
 		p.Message = strings.TrimRight(p.Message, ".") + ". " + hint
@@ -125,8 +127,9 @@ func (p Problem) WithHint(hint string) Problem {
 	return p
 }
 
-// specFieldsByEngineField are the fields of a MaasMachine, or of a MaasCluster, that the engine's fields come
-// from. Of a field that is not listed, the innermost listed one around it counts.
+// specFieldsByEngineField maps the engine's fields to the fields of a
+// MaasMachine or MaasCluster. A field that is not listed takes the innermost
+// listed field around it.
 var specFieldsByEngineField = map[string]string{
 	"name": "metadata.name", "cores": "spec.minCPU", "pinned_cores": "spec.lxdConfig.pinnedCores",
 	"memory_mib": "spec.minMemory", "hugepages": "spec.lxdConfig.hugepages", "profile": "spec.lxdConfig.profile",
@@ -143,8 +146,7 @@ var specFieldsByEngineField = map[string]string{
 	"dns":             "the DNS record of the API server", "dns.domain": "spec.dnsDomain of the MaasCluster",
 }
 
-// specMessage says all that a spec cannot be met for, by the fields of the
-// object.
+// specMessage lists all problems of a spec, by the fields of the object.
 func specMessage(err error) string {
 	var said []string
 	for _, e := range splitErrors(err) {
@@ -160,8 +162,8 @@ func specMessage(err error) string {
 	return strings.Join(said, "; ")
 }
 
-// specReason tells apart what is wrong with a spec by itself from what is in its
-// way in MAAS.
+// specReason tells an invalid spec from a spec that something in MAAS stands in
+// the way of.
 func specReason(spec *engine.SpecError) string {
 	_, static := spec.Field.CutPrefix(fieldpath.New("interfaces").Key(StaticNIC))
 	switch root := spec.Field.RootName(); {
@@ -177,8 +179,8 @@ func specReason(spec *engine.SpecError) string {
 	return infrav1.InvalidSpecReason
 }
 
-// specField is the object's field that a field of the spec came from, with what stands
-// below it.
+// specField returns the object's field that an engine field came from, with the
+// rest of the path.
 func specField(field fieldpath.Path) string {
 	for outer := field; !outer.IsEmpty(); outer = outer.Parent() {
 		if known, ok := specFieldsByEngineField[outer.String()]; ok {
@@ -196,7 +198,7 @@ func inParentheses(rest string) string {
 	return " (" + rest + ")"
 }
 
-// splitErrors are the errors that errors.Join put together, or the error itself.
+// splitErrors returns the parts of errors.Join, or the error itself.
 func splitErrors(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -209,6 +211,6 @@ func splitErrors(err error) []error {
 	return all
 }
 
-// StaticNIC is by what the engine's errors call the NIC with the static address
-// of a bare-metal machine.
+// StaticNIC is the engine's name for the NIC with the static address of a
+// bare-metal machine.
 const StaticNIC = "static"

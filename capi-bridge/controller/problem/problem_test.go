@@ -39,7 +39,7 @@ func TestLedgerProblems(t *testing.T) {
 		after  time.Duration
 		says   string
 	}{
-		"Away":    {"It passes by itself.", fmt.Errorf("the ledger service cannot be reached: %w", engine.ErrUnavailable), requeue.RetryAfter, "Nothing is placed meanwhile"},
+		"Away":    {"It passes by itself.", fmt.Errorf("the ledger service cannot be reached: %w", engine.ErrUnavailable), requeue.RetryAfter, "The manager places nothing until then"},
 		"Refused": {"The certificate is not one of the identity.", &engine.Refusal{Message: "client ci was revoked", Hint: "Ask for another one.", Err: engine.ErrForbidden}, requeue.ManualAfter, "Ask for another one."},
 	} {
 		p := FromError(fmt.Errorf("cannot reserve room for web-1: %w", engine.AsLedgerError(at, tc.err)))

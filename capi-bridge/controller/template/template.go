@@ -1,4 +1,5 @@
-// Package template tells an autoscaler what the Nodes of MaasMachineTemplates would have.
+// Package template tells an autoscaler which resources a Node of a
+// MaasMachineTemplate has.
 package template
 
 import (
@@ -25,8 +26,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// Reconciler tells an autoscaler what a Node of a MaasMachineTemplate
-// would have, so that it can scale from no Node at all. It asks no MAAS.
+// Reconciler writes the resources of a template's Nodes into its status. An
+// autoscaler can then scale from zero Nodes. The Reconciler never asks MAAS.
 type Reconciler struct {
 	Client client.Client
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
@@ -34,14 +35,14 @@ type Reconciler struct {
 	WatchFilter string
 }
 
-// SetupWithManager makes a controller of the reconciler.
+// SetupWithManager adds the controller of the reconciler to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.MaasMachineTemplate{}).
 		Named("maasmachinetemplate").
 		WithOptions(options).
 		WithEventFilter(r.updatePredicate(mgr.GetScheme(), ctrl.LoggerFrom(ctx).WithValues("controller", "maasmachinetemplate"))).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster)). // it may go on
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster)). // it may be unpaused
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the controller of MaasMachineTemplates: %w", err)
@@ -49,9 +50,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return nil
 }
 
-// updatePredicate lets those objects through that are this manager's, and of their updates
-// those that may change what is to be done: also a label, which makes a template ours,
-// or of a Cluster.
+// updatePredicate accepts objects of this manager. It accepts an update that
+// may change the work: also a new label, which can make a template ours or
+// assign it to a Cluster.
 func (r *Reconciler) updatePredicate(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
 	return predicate.And(
 		predicates.ResourceNotPausedAndHasFilterLabel(scheme, log, r.WatchFilter),
@@ -65,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, t); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.WatchFilter != "" && !labels.HasWatchLabel(t, r.WatchFilter) { // the Cluster that wakes it may carry another label
+	if r.WatchFilter != "" && !labels.HasWatchLabel(t, r.WatchFilter) { // the Cluster that wakes the template may carry another label
 		return ctrl.Result{}, nil
 	}
 	if !t.DeletionTimestamp.IsZero() {
@@ -83,8 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// isPaused tells that the template is paused, or its Cluster. One that is of no
-// Cluster, or of one that is gone, is paused by nobody else.
+// isPaused reports whether the template or its Cluster is paused. A template
+// without a Cluster, or whose Cluster is gone, is paused only by its own
+// annotation.
 func (r *Reconciler) isPaused(ctx context.Context, t *infrav1.MaasMachineTemplate) (bool, error) {
 	if annotations.HasPaused(t) {
 		return true, nil
@@ -100,8 +102,8 @@ func (r *Reconciler) isPaused(ctx context.Context, t *infrav1.MaasMachineTemplat
 	return annotations.IsPaused(cluster, t), nil
 }
 
-// clusterNameOf is the name of the Cluster that a template is of: that of its owner,
-// else, in a topology, of its label. Empty: it is of none yet.
+// clusterNameOf returns the name of a template's Cluster: that of its owner,
+// else, in a topology, that of its label. Empty: it has no Cluster yet.
 func clusterNameOf(t *infrav1.MaasMachineTemplate) string {
 	for _, owner := range t.OwnerReferences {
 		if owner.Kind == clusterv1.ClusterKind {
@@ -127,9 +129,9 @@ func (r *Reconciler) templatesOfCluster(ctx context.Context, o client.Object) []
 	return requests
 }
 
-// templateStatus is what a Node of the template would have at least. A VM has
-// what is asked for; bare metal may have more. A spec that contradicts itself
-// makes no Node.
+// templateStatus returns the least resources of the template's Nodes. A VM has
+// exactly these; bare metal may have more. A spec that contradicts itself makes
+// no Node.
 func templateStatus(spec *infrav1.MaasMachineSpec) infrav1.MaasMachineTemplateStatus {
 	want, errs := spec.Resolve(field.NewPath("spec"))
 	if len(errs) > 0 {

@@ -21,31 +21,31 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// The files of an authority of one's own. AuthorityFile is public: clients know the
-// service by it. The other one has the key, too.
+// The files of a service's own authority. AuthorityFile is public: clients know
+// the service by it. The other file also holds the key.
 const (
 	AuthorityFile    = "ca.pem"
 	AuthorityKeyFile = "ca-key.pem"
 )
 
-// The files of the authority of a cluster's nodes. Whoever has its key may join the
-// cluster, and read and write all of the ledger.
+// The files of the authority of a cluster's nodes. A holder of its key can join
+// the cluster, and read and write the whole ledger.
 const (
 	ClusterFile    = "cluster.pem"
 	ClusterKeyFile = "cluster-key.pem"
 )
 
-// How long certificates are valid. That of a service is made anew at each start, and
+// How long certificates are valid. A service makes a new one at each start, and
 // while it runs.
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
 	serverValidity    = 90 * 24 * time.Hour
-	// ClientValidity is the validity of a client's certificate unless another is asked for.
+	// ClientValidity is the default validity of a client's certificate.
 	ClientValidity = 365 * 24 * time.Hour
 )
 
-// clockMargin is by how much the clock of a client may be behind the service's when a
-// certificate is new: a wrong zone makes hours.
+// clockMargin is how far a client's clock may be behind the service's when a
+// certificate is new. A wrong time zone makes hours.
 const clockMargin = 24 * time.Hour
 
 // Authority signs the certificates of a service and its clients.
@@ -55,10 +55,11 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// OpenAuthority returns the authority in a folder, and makes it if there is none: an
-// ECDSA P-256 key in a file that this user alone can read, and beside it the public
-// certificate. Of processes that make it at the same moment, one succeeds, and all
-// return its authority. An error is an *engine.Refusal.
+// OpenAuthority returns the authority in a folder, and makes it if there is
+// none. Its key is ECDSA P-256, in a file that only this user can read. The
+// public certificate is beside it. If several processes make it at the same
+// moment, one succeeds, and all return its authority. An error is an
+// *engine.Refusal.
 func OpenAuthority(folder string, now time.Time) (*Authority, error) {
 	return openAuthority(folder, AuthorityKeyFile, AuthorityFile, now)
 }
@@ -97,16 +98,16 @@ func openAuthority(folder, keyFile, publicFile string, now time.Time) (*Authorit
 	return a, replaceFile(public, []byte(a.Certificate))
 }
 
-// HasAuthority tells whether there is an authority in a folder.
+// HasAuthority reports whether a folder has an authority.
 func HasAuthority(folder string) bool { return fileExists(filepath.Join(folder, AuthorityKeyFile)) }
 
-// HasClusterAuthority tells whether there is the authority of a cluster in a folder.
+// HasClusterAuthority reports whether a folder has the authority of a cluster.
 func HasClusterAuthority(folder string) bool {
 	return fileExists(filepath.Join(folder, ClusterKeyFile))
 }
 
-// CopyKey copies the key of an authority into a file that this user alone can read, unless
-// there is one.
+// CopyKey copies the key of an authority into a file that only this user can
+// read. It keeps an existing file.
 func CopyKey(from, to string) error {
 	if fileExists(to) {
 		return nil
@@ -129,7 +130,7 @@ func fileExists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// newAuthorityPEM is the text of a new authority's file.
+// newAuthorityPEM returns the text of a new authority's file.
 func newAuthorityPEM(now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -165,14 +166,14 @@ func parseAuthority(path string, text []byte) (*Authority, error) {
 	return &Authority{Certificate: string(encodeCertificate(public.Raw)), public: public, key: key}, nil
 }
 
-// Pool holds the authority alone.
+// Pool returns a certificate pool with only this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.public)
 	return pool
 }
 
-// IssueServer makes a certificate, with its key, for a service that is called by these names
+// IssueServer makes a certificate, with its key, for a service with these names
 // and addresses.
 func (a *Authority) IssueServer(names []string, now time.Time) (tls.Certificate, error) {
 	return a.issuePair(&x509.Certificate{
@@ -180,9 +181,9 @@ func (a *Authority) IssueServer(names []string, now time.Time) (tls.Certificate,
 	}, names, now)
 }
 
-// IssueNode makes a certificate, with its key, for a node of a cluster, which connects to others
-// and is connected to. It is valid for as long as the authority: a node makes one anew at
-// each start.
+// IssueNode makes a certificate, with its key, for a node of a cluster. The
+// node uses it as client and as server. It is valid as long as the authority: a
+// node makes a new one at each start.
 func (a *Authority) IssueNode(host string, now time.Time) (tls.Certificate, error) {
 	return a.issuePair(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "maaslxd ledger node"}, NotAfter: a.public.NotAfter,
@@ -241,7 +242,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), err
 }
 
-// fingerprint is the SHA-256 of a certificate, in hex.
+// fingerprint returns the SHA-256 of a certificate, in hex.
 func fingerprint(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.Raw)
 	return hex.EncodeToString(sum[:])

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// clientsFolderName has a file for each certificate that was given out, by its fingerprint.
+// clientsFolderName is the folder with a file for each issued certificate, by
+// fingerprint.
 const clientsFolderName = "clients"
 
-// clientFolder keeps clients in files. Each request looks at the file of its client, and reads it
-// when it has changed.
+// clientFolder keeps clients in files. Each request checks the file of its
+// client, and reads it again if it has changed.
 type clientFolder struct {
 	path  string
 	cache sync.Map // by the file's path: cachedClient
 }
 
-// cachedClient is what a file said when it was read.
+// cachedClient is the content of a client's file at the last read.
 type cachedClient struct {
 	info   fs.FileInfo
 	client Client
@@ -34,7 +35,7 @@ func newClientFolder(path string) *clientFolder {
 	return &clientFolder{path: filepath.Join(path, clientsFolderName)}
 }
 
-// Client implements Notes.
+// Client implements ClientStore.
 func (f *clientFolder) Client(_ context.Context, fingerprint string) (Client, error) {
 	path := f.clientPath(fingerprint)
 	if before, ok := f.cache.Load(path); ok {
@@ -49,7 +50,7 @@ func (f *clientFolder) Client(_ context.Context, fingerprint string) (Client, er
 	}
 	var c Client
 	if err := json.Unmarshal(text, &c); err != nil || c.Fingerprint != fingerprint || c.Name == "" {
-		return Client{}, damagedFileError(path, "it is not the note of a client")
+		return Client{}, damagedFileError(path, "it is not the record of a client")
 	}
 	if time.Since(info.ModTime()) > fileTimeGranularity {
 		f.cache.Store(path, cachedClient{info, c})
@@ -57,16 +58,17 @@ func (f *clientFolder) Client(_ context.Context, fingerprint string) (Client, er
 	return c, nil
 }
 
-// fileTimeGranularity is the coarsest step of a file system's times. A file that was written within it may be
-// written again without a sign.
+// fileTimeGranularity is the coarsest time step of file systems. A file may
+// change again within this time, and keep the same time.
 const fileTimeGranularity = 2 * time.Second
 
-// isUnchanged tells whether a file is what it was. ReplaceClient puts another file there.
+// isUnchanged reports whether a file is the same as before. ReplaceClient
+// always creates a new file.
 func isUnchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Mode() == now.Mode() && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// Clients implements Notes.
+// Clients implements ClientStore.
 func (f *clientFolder) Clients(ctx context.Context) (all []Client, failed error) {
 	entries, err := os.ReadDir(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,12 +92,12 @@ func (f *clientFolder) Clients(ctx context.Context) (all []Client, failed error)
 	return all, failed
 }
 
-// AddClient implements Notes.
+// AddClient implements ClientStore.
 func (f *clientFolder) AddClient(_ context.Context, c Client) error {
 	return createFile(f.clientPath(c.Fingerprint), encodeClient(c))
 }
 
-// ReplaceClient implements Notes.
+// ReplaceClient implements ClientStore.
 func (f *clientFolder) ReplaceClient(_ context.Context, c Client) error {
 	return replaceFile(f.clientPath(c.Fingerprint), encodeClient(c))
 }
@@ -107,7 +109,7 @@ func (f *clientFolder) clientPath(fingerprint string) string {
 func encodeClient(c Client) []byte {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
-		panic(err) // texts and times can always be written
+		panic(err) // texts and times can always be marshalled
 	}
 	return append(text, '\n')
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// maxFileBytes bounds what is read of a file, in bytes.
+// maxFileBytes limits how many bytes of a file are read.
 const maxFileBytes = 256 << 10
 
-// readPrivate reads a file that nobody else may read.
+// readPrivate reads a file, and refuses it if other users can read or write it.
 func readPrivate(path string) ([]byte, fs.FileInfo, error) {
 	text, info, err := readFile(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Separator == '/' {
 		return nil, nil, &engine.Refusal{
 			Message: fmt.Sprintf("%s can be read or written by other users (mode %#o)", path, info.Mode().Perm()),
-			Hint:    "See who may have read it, and close it: chmod 600 " + path, Err: engine.ErrForbidden,
+			Hint:    "Check who may have read it, and then close it: chmod 600 " + path, Err: engine.ErrForbidden,
 		}
 	}
 	return text, info, err
 }
 
-// readFile reads a small file, ErrNotFound if there is none.
+// readFile reads a small file; ErrNotFound if there is none.
 func readFile(path string) ([]byte, fs.FileInfo, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,24 +48,25 @@ func readFile(path string) ([]byte, fs.FileInfo, error) {
 	return text, info, nil
 }
 
-// createFile puts a whole file (0600) where none is. ErrConflict if there is one by then.
+// createFile creates a complete file (0600). ErrConflict if the file exists by
+// then.
 func createFile(path string, text []byte) error {
 	draft, err := writeDraft(path, text)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(draft) }()
-	// A link, unlike a renaming, never takes the place of what is there.
+	// A link, unlike a rename, never replaces an existing file.
 	switch err := os.Link(draft, path); {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s is there already: %w", path, engine.ErrConflict)
+		return fmt.Errorf("%s already exists: %w", path, engine.ErrConflict)
 	case err != nil:
 		return cannotWriteError(path, err)
 	}
 	return syncFolder(path)
 }
 
-// replaceFile puts a whole file in the place of another one.
+// replaceFile replaces a file by a complete new one.
 func replaceFile(path string, text []byte) error {
 	draft, err := writeDraft(path, text)
 	if err != nil {
@@ -78,7 +79,7 @@ func replaceFile(path string, text []byte) error {
 	return syncFolder(path)
 }
 
-// writeDraft writes a draft of a file beside it.
+// writeDraft writes a temporary file beside the final path.
 func writeDraft(path string, text []byte) (draft string, err error) {
 	folder := filepath.Dir(path)
 	if err := checkFolderOwner(folder, os.Geteuid()); err != nil {
@@ -99,7 +100,7 @@ func writeDraft(path string, text []byte) (draft string, err error) {
 	return file.Name(), nil
 }
 
-// syncFolder makes the name of a file last.
+// syncFolder makes the file's name survive a power failure.
 func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -131,7 +132,7 @@ func cannotWriteError(path string, err error) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("%s cannot be written: %v", path, causeWithoutPath(err)),
-		Hint:    "Take a folder on a local disk in which this user may make files and links.", Err: engine.ErrForbidden,
+		Hint:    "Use a folder on a local disk in which this user may create files and links.", Err: engine.ErrForbidden,
 	}
 }
 
@@ -142,7 +143,8 @@ func damagedFileError(path, why string) error {
 	}
 }
 
-// causeWithoutPath leaves out the path, which the sentence has.
+// causeWithoutPath removes the path from an error, because the message has it
+// already.
 func causeWithoutPath(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
@@ -153,8 +155,8 @@ func causeWithoutPath(err error) error {
 	return err
 }
 
-// checkFolderOwner refuses to let root write into a folder of another user, or to make one in it:
-// that user could not read the files.
+// checkFolderOwner refuses root as the writer of another user's folder, or of a
+// new folder in it: that user could not read the files.
 func checkFolderOwner(folder string, user int) error {
 	info, err := os.Stat(folder)
 	for errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder) {

@@ -4,5 +4,5 @@ package access
 
 import "io/fs"
 
-// ownerOf is the user whose file it is, which this system does not tell.
+// ownerOf returns false: this system does not tell the owner of a file.
 func ownerOf(fs.FileInfo) (user int, ok bool) { return 0, false }

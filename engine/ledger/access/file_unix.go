@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf is the user whose file it is.
+// ownerOf returns the user who owns a file.
 func ownerOf(info fs.FileInfo) (user int, ok bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

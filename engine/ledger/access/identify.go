@@ -10,9 +10,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Identify says which client showed these certificates, the first of which is its own:
-// that it has the key was proved by TLS. Signers are whose signatures count. What is
-// not good enough is an *engine.Refusal with ErrForbidden that tells why.
+// Identify finds the client of the shown certificates. The first one is the
+// client's own, and TLS has proved that the client has its key. Only signatures
+// of signers count. A bad certificate is an *engine.Refusal with ErrForbidden
+// that says why.
 func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, signers *x509.CertPool, now time.Time) (Client, error) {
 	if len(shown) == 0 {
 		return Client{}, forbiddenError("the client showed no certificate", "Give it the certificate and the key that ledger client add has made.")
@@ -32,7 +33,7 @@ func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, sign
 		return Client{}, err
 	case !c.Revoked.IsZero():
 		return Client{}, forbiddenError(fmt.Sprintf("the certificate of the ledger's client %s was revoked on %s", c.Name, c.Revoked.Format(time.RFC3339)),
-			"Ask who runs the ledger service for another one.")
+			"Ask the operator of the ledger service for another one.")
 	case expired:
 		return Client{}, forbiddenError(fmt.Sprintf("the certificate of the ledger's client %s expired on %s", c.Name, own.NotAfter.UTC().Format(time.RFC3339)),
 			"Make another one: ledger client add.")
@@ -40,17 +41,18 @@ func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, sign
 	return c, nil
 }
 
-// verifiedTTL is how long it is remembered who signed a certificate. To find it out takes
-// as long as a tenth of a reservation, and the signers may expire.
+// verifiedTTL is how long a verified signature is cached. The check takes as
+// long as a tenth of a reservation. The signers may expire meanwhile.
 const verifiedTTL = time.Minute
 
-// verifiedCertificate is a certificate whose signers were found to count.
+// verifiedCertificate is a certificate whose signature was verified.
 type verifiedCertificate struct {
 	fingerprint string
 	signers     *x509.CertPool
 }
 
-// verifyWithCache checks who signed a certificate, unless it was found out within a minute.
+// verifyWithCache verifies the signature of a certificate, unless that was done
+// within the last minute.
 func (r *Register) verifyWithCache(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
 	of := verifiedCertificate{fingerprint(own), signers}
 	if at, ok := r.verifiedAt.Load(of); ok && !expired && now.Sub(at.(time.Time)).Abs() < verifiedTTL {
@@ -63,7 +65,8 @@ func (r *Register) verifyWithCache(own *x509.Certificate, between []*x509.Certif
 	return err
 }
 
-// verifyCertificate checks who signed a certificate. One that has expired is judged by its last moment.
+// verifyCertificate verifies the signature of a certificate. An expired one is
+// verified as of its last moment.
 func verifyCertificate(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
 	options := x509.VerifyOptions{
 		Roots: signers, Intermediates: x509.NewCertPool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

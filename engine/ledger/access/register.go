@@ -14,32 +14,35 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Register is the clients of a service.
+// Register holds the clients of a service and their rights.
 type Register struct {
 	store      ClientStore
-	verifiedAt sync.Map // by the certificate, when
+	verifiedAt sync.Map // time of the last verification, by certificate
 }
 
-// ClientStore is where a register keeps its clients, by the fingerprints of their certificates.
+// ClientStore stores the clients of a register, by the fingerprints of their
+// certificates.
 type ClientStore interface {
-	// Client reads one, ErrNotFound if there is none.
+	// Client reads a client; ErrNotFound if there is none.
 	Client(ctx context.Context, fingerprint string) (Client, error)
-	// Clients lists all. Beside an error it lists those that can be read.
+	// Clients lists all clients. Beside an error it lists the readable ones.
 	Clients(ctx context.Context) ([]Client, error)
-	// AddClient notes one. ErrConflict if its certificate is noted already.
+	// AddClient stores a new client. ErrConflict if its certificate is already
+	// stored.
 	AddClient(ctx context.Context, c Client) error
-	// ReplaceClient notes what has changed.
+	// ReplaceClient stores the changed state of a client.
 	ReplaceClient(ctx context.Context, c Client) error
 }
 
-// NewRegister returns the register in a folder, which may be missing as yet.
+// NewRegister returns the register in a folder, which need not exist yet.
 func NewRegister(folder string) *Register { return NewRegisterWith(newClientFolder(folder)) }
 
-// NewRegisterWith returns the register in other notes.
+// NewRegisterWith returns a register in another store.
 func NewRegisterWith(notes ClientStore) *Register { return &Register{store: notes} }
 
-// Add notes a client and its certificate, given in PEM. A name has one certificate at
-// a time: ErrConflict until that is revoked or has expired.
+// Add registers a client and its certificate, given in PEM. A name has one
+// certificate at a time. Add returns ErrConflict until that one is revoked or
+// expired.
 func (r *Register) Add(ctx context.Context, name string, rights Rights, certificate []byte, now time.Time) (Client, error) {
 	if err := checkClient(name, rights); err != nil {
 		return Client{}, err
@@ -55,7 +58,7 @@ func (r *Register) Add(ctx context.Context, name string, rights Rights, certific
 	for _, c := range all {
 		if c.Name == name && c.Revoked.IsZero() && now.Before(c.Expires) {
 			return Client{}, &engine.Refusal{
-				Message: fmt.Sprintf("there is a client %s already, whose certificate is valid until %s", name, c.Expires.Format(time.DateOnly)),
+				Message: fmt.Sprintf("there is already a client %s; its certificate is valid until %s", name, c.Expires.Format(time.DateOnly)),
 				Hint:    "Revoke it first, or choose another name: several clients may have one prefix.", Err: engine.ErrConflict,
 			}
 		}
@@ -67,12 +70,12 @@ func (r *Register) Add(ctx context.Context, name string, rights Rights, certific
 	return c, nil
 }
 
-// Revoke refuses a client from the next request on. ErrNotFound if no client of that
-// name may use the service.
+// Revoke refuses a client from the next request on. ErrNotFound if no client of
+// that name may use the service.
 //
-// It revokes each certificate of that name: a name may be given again once a former
-// certificate has expired. A file that cannot be read keeps no other one from being
-// revoked, and is an error all the same: it may be of that client.
+// It revokes all certificates of the name: a name can be given again after its
+// certificate has expired. If a file cannot be read, Revoke still revokes the
+// others. It then returns an error, because the file may be this client's.
 func (r *Register) Revoke(ctx context.Context, name string, now time.Time) (Client, error) {
 	all, failed := r.List(ctx)
 	var revoked Client
@@ -89,15 +92,15 @@ func (r *Register) Revoke(ctx context.Context, name string, now time.Time) (Clie
 	}
 	if revoked.Name == "" && failed == nil {
 		return Client{}, &engine.Refusal{
-			Message: fmt.Sprintf("there is no client %s that could be revoked", name),
+			Message: fmt.Sprintf("there is no active client %s to revoke", name),
 			Hint:    "List the clients: capi-bridge ledger client list.", Err: engine.ErrNotFound,
 		}
 	}
 	return revoked, failed
 }
 
-// List lists all clients that ever were, sorted by name and by when they were added. Beside
-// an error it lists those whose notes can be read.
+// List lists all clients, also former ones, sorted by name and by the time when
+// they were added. Beside an error it lists the readable ones.
 func (r *Register) List(ctx context.Context) ([]Client, error) {
 	all, failed := r.store.Clients(ctx)
 	slices.SortFunc(all, func(a, b Client) int {
@@ -109,11 +112,11 @@ func (r *Register) List(ctx context.Context) ([]Client, error) {
 	return all, failed
 }
 
-// checkClient refuses what cannot be meant.
+// checkClient refuses invalid names and rights.
 func checkClient(name string, rights Rights) error {
 	switch {
 	case !clientNamePattern.MatchString(name):
-		return invalidError(fmt.Sprintf("%q is no name of a client", name), "Take letters, digits, dots, hyphens and underscores, at most 63.")
+		return invalidError(fmt.Sprintf("%q is not a valid client name", name), "Use letters, digits, dots, hyphens and underscores, at most 63 characters.")
 	case len(rights.Regions) == 0 || slices.Contains(rights.Regions, ""):
 		return invalidError("the client has no region", "Name the mark or the address of each MAAS, or * for all.")
 	case rights.Prefix == "":

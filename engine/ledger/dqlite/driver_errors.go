@@ -53,11 +53,12 @@ func classifyError(err error) (meaning error, again bool) {
 	return fmt.Errorf("the ledger of the cluster: %w", err), false
 }
 
-// isMisread tells a failure whose code and message are lost. dqlite appends it to the head
-// of the rows that it has begun to write (gateway.c, failure), so that the number of columns
-// and the name of the first one are read in their place. SQLite's own messages have spaces,
-// all but "interrupted", which means the same. The first columns that the ledger reads have
-// names of one word.
+// isMisread reports a failure whose code and message are lost. dqlite appends
+// the failure to the head of the rows that it has begun to write (gateway.c,
+// failure). The driver then reads the number of columns and the name of the
+// first one instead. SQLite's own messages have spaces, except "interrupted",
+// which means the same. The first columns that the ledger reads have names of
+// one word.
 func isMisread(coded dqlitedriver.Error) bool { return !strings.Contains(coded.Message, " ") }
 
 // leaderlessError says that the cluster writes nothing now.

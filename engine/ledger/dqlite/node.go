@@ -83,7 +83,8 @@ func StartNode(ctx context.Context, c Config) (*Node, error) {
 		app.WithUnixSocket(socket), app.WithAddress(c.Address), app.WithCluster(peers), app.WithExternalConn(reach.dial, n.conns), app.WithLogFunc(reach.logFunc()),
 		app.WithVoters(voters), app.WithStandBys(0), app.WithRolesAdjustmentFrequency(rolesCheckInterval),
 		app.WithNetworkLatency(roundTrip), app.WithBusyTimeout(busyTimeout), app.WithSnapshotParams(snapshots),
-		// What is damaged is not deleted to get on: an operator decides.
+		// The node does not delete damaged files to continue: an operator
+		// decides.
 		app.WithAutoRecovery(false),
 	}
 	if n.app, err = app.New(c.Folder, options...); err != nil {

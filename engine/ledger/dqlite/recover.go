@@ -16,8 +16,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// LastEntry says how far the copy of a node goes that does not run: of two copies, the one
-// of the later term goes further, and in one term that of the higher index.
+// LastEntry returns how far the copy of a stopped node goes. Of two copies, the
+// one with the later term goes further. In the same term it is the one with the
+// higher index.
 func LastEntry(folder string) (string, error) {
 	last, err := godqlite.ReadLastEntryInfo(folder)
 	if err != nil {
@@ -26,9 +27,9 @@ func LastEntry(folder string) (string, error) {
 	return fmt.Sprintf("term %d, index %d", last.Term, last.Index), nil
 }
 
-// Recover makes a node that does not run the only member of its cluster, and says how far
-// its copy goes. Writes that only the lost nodes had are lost. It begins a generation of
-// the ledger when it is opened, so no inventory from before is trusted.
+// Recover makes a stopped node the only member of its cluster, and returns how
+// far its copy goes. Writes that only the lost nodes had are lost. The next
+// opening begins a generation of the ledger, so no older inventory is trusted.
 func Recover(folder string) (last string, err error) {
 	own, err := readInfo(folder)
 	if err != nil {

@@ -6,9 +6,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// ListCutOff lists the keys that begin so and whose makers died before they gave their
-// leases back: what they made is in no state, unless a run that took it up died as
-// well. Of a maker that cannot be seen from here, its heartbeat tells.
+// ListCutOff lists the keys with a prefix whose makers died before they gave
+// back their leases. No state names their objects, unless the run that took one
+// over died as well. A maker that cannot be seen from here counts as dead by
+// its heartbeat.
 func ListCutOff(ctx context.Context, table Table, prefix string) ([]engine.Key, error) {
 	all, err := table.Leases(ctx, prefix)
 	if err != nil {
@@ -23,8 +24,8 @@ func ListCutOff(ctx context.Context, table Table, prefix string) ([]engine.Key, 
 	return left, nil
 }
 
-// ClearCutOff notes that a state names what was made by a key: it is no longer cut off.
-// The lease of a maker that lives stays.
+// ClearCutOff records that a state names the object of a key, so that it is no
+// longer cut off. The lease of a living maker stays.
 func ClearCutOff(ctx context.Context, table Table, key engine.Key) error {
 	all, err := table.Leases(ctx, string(key))
 	if err != nil {
@@ -38,7 +39,8 @@ func ClearCutOff(ctx context.Context, table Table, key engine.Key) error {
 	return nil
 }
 
-// HasDeadHolder tells whether the holder of a lease is dead, as far as it can be seen from here.
+// HasDeadHolder reports whether the holder of a lease is dead, as far as this
+// process can see.
 func (l Lease) HasDeadHolder() bool {
 	lives, seen := l.Process.isAlive()
 	return seen && !lives || !seen && l.Age > leaseTerm

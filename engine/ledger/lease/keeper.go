@@ -1,7 +1,8 @@
-// Package lease tells which run makes the object of a key, so that no other run takes
-// it for what was left unfinished. A lease is a row in a table of a ledger, which may be
-// on another machine. Who takes a lease judges whether its holder lives: a process of
-// the same machine can be seen, and of any other its heartbeat tells.
+// Package lease records which run makes the object of a key. So no other run
+// takes the object for an unfinished leftover. A lease is a row in a table of a
+// ledger, which may be on another machine. A run that wants a lease decides
+// whether its holder lives. It can see a process of the same machine. For any
+// other it relies on the heartbeat.
 package lease
 
 import (
@@ -15,47 +16,49 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// A lease lasts for term after its last heartbeat. It outlives some beats that come
-// late, on a busy machine.
+// A lease lasts for term after its last heartbeat. On a busy machine it
+// survives some late heartbeats.
 const (
 	leaseTerm         = 30 * time.Second
 	heartbeatInterval = 5 * time.Second
-	// holderPollInterval is how often a lease is looked at whose holder cannot be seen.
+	// holderPollInterval is how often a lease is read whose holder is on
+	// another machine.
 	holderPollInterval = 2 * time.Second
 )
 
 // Lease is one row of the table.
 type Lease struct {
 	Key     engine.Key
-	Holder  string // made anew by each call that takes a lease
-	Session string // of the holder's process: one heartbeat is for all of its leases
+	Holder  string // new for each call that takes a lease
+	Session string // of the holder's process: one heartbeat serves all its leases
 	Process Process
-	// BeatMS changes with each heartbeat. It is a time of the table's clock, as Age is:
-	// how long ago the last heartbeat was.
+	// BeatMS changes with each heartbeat. It is a time of the table's clock. So
+	// is Age, the time since the last heartbeat.
 	BeatMS int64
 	Age    time.Duration
 }
 
-// Table is where the leases of one region are kept. Every write may be sent twice.
+// Table stores the leases of one region. Every write may be sent twice.
 type Table interface {
-	// TakeLease gives a lease to mine.Holder if nobody has it, or dead has it, and
-	// returns the lease as it is then. ErrNotFound if somebody has just given it back.
+	// TakeLease gives a lease to mine.Holder if nobody has it, or if dead has
+	// it. It returns the resulting lease. ErrNotFound if somebody has just
+	// given it back.
 	TakeLease(ctx context.Context, mine Lease, dead string) (Lease, error)
-	// DropLease ends the lease that a holder has. No such lease is no error.
+	// DropLease ends the lease of a holder. A missing lease is no error.
 	DropLease(ctx context.Context, key engine.Key, holder string) error
-	// BeatLeases notes that the process of a session lives.
+	// BeatLeases records that the process of a session lives.
 	BeatLeases(ctx context.Context, session string) error
-	// Leases lists those of the keys that begin so, sorted by key.
+	// Leases lists the leases of the keys with a prefix, sorted by key.
 	Leases(ctx context.Context, prefix string) ([]Lease, error)
 }
 
-// Keeper takes leases for this process, and keeps them alive by one goroutine as long
-// as there are any. It is for tables of one store.
+// Keeper takes leases for this process. One goroutine keeps them alive as long
+// as there are any. All its tables must be of one store.
 type Keeper struct {
 	session string
 
 	mu      sync.Mutex
-	holders map[engine.Key]string // of what this process holds
+	holders map[engine.Key]string // of the leases that this process holds
 	count   int
 	stop    chan struct{}
 }
@@ -63,16 +66,17 @@ type Keeper struct {
 // NewKeeper returns a keeper that holds nothing.
 func NewKeeper() *Keeper { return &Keeper{session: rand.Text(), holders: map[engine.Key]string{}} }
 
-// Holder is by whose name this process took the lease of a key, which another run may have
-// taken since. Empty: it holds none.
+// Holder returns the holder name under which this process took the lease of a
+// key. Another run may have taken the lease since. Empty: this process holds
+// none.
 func (k *Keeper) Holder(key engine.Key) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.holders[key]
 }
 
-// Hold does what engine.Leases promises. What a process of this machine holds that is
-// dead is free at once. Of others, only their heartbeat tells: that is waited for.
+// Hold implements engine.Leases. A lease whose dead holder ran on this machine
+// is free at once. For other holders, Hold waits for the end of the heartbeat.
 func (k *Keeper) Hold(ctx context.Context, table Table, key engine.Key) (release func(), err error) {
 	mine := Lease{Key: key, Holder: rand.Text(), Session: k.session, Process: thisProcess()}
 	var w observedLease
@@ -102,14 +106,14 @@ func (k *Keeper) Hold(ctx context.Context, table Table, key engine.Key) (release
 	}
 }
 
-// observedLease is what was seen of another one's lease.
+// observedLease is what we have seen of another holder's lease.
 type observedLease struct {
 	first Lease
 	since time.Time
 }
 
-// observe tells whether the holder of a lease is dead. Where he lives, the error is an
-// *engine.HeldError; else nobody knows yet.
+// observe reports whether the holder of a lease is dead. If the holder lives,
+// the error is an *engine.HeldError. Otherwise it is not known yet.
 func (w *observedLease) observe(have Lease) (bool, error) {
 	switch lives, seen := have.Process.isAlive(); {
 	case seen && !lives:
@@ -130,8 +134,8 @@ func heldError(have Lease) error {
 	return &engine.HeldError{Key: have.Key, By: have.Process.String()}
 }
 
-// giveBack gives a lease back, also where its caller has given up. One that cannot be
-// given back ends with the process.
+// giveBack gives back a lease, even after its caller has given up. A lease that
+// cannot be given back ends with the process.
 func (k *Keeper) giveBack(ctx context.Context, table Table, mine Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatInterval)
 	defer cancel()
@@ -161,8 +165,8 @@ func (k *Keeper) removeLease(mine Lease) {
 	}
 }
 
-// sendHeartbeats writes that this process lives, one write for all that it holds. One that
-// fails is left for the next.
+// sendHeartbeats records that this process lives, with one write for all its
+// leases. The next heartbeat makes up for a failed one.
 func (k *Keeper) sendHeartbeats(table Table, stop <-chan struct{}) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()

@@ -11,19 +11,19 @@ import (
 	"syscall"
 )
 
-// Process is a process, as other processes can find it. Where the system does not
-// tell enough of it, Machine is empty.
+// Process identifies a process for other processes. Machine is empty where the
+// system does not say enough.
 type Process struct {
-	Machine string // the boot of the machine, and the numbering of its processes
+	Machine string // the boot of the machine and its PID namespace
 	PID     int
-	Started string // in ticks since the boot: numbers of processes are used again
-	// The process that started it, e.g. Terraform's CLI. One that outlives it, as a
-	// provider does for some seconds whose CLI was killed, makes nothing any more.
+	Started string // start time in ticks since the boot, because PIDs are reused
+	// The parent process, e.g. Terraform's CLI. A provider may outlive its
+	// killed CLI for some seconds, but makes nothing any more.
 	Parent        int
 	ParentStarted string
 }
 
-// String names it for people.
+// String names the process in messages.
 func (p Process) String() string {
 	if p.Machine != "" && p.Machine == thisProcess().Machine {
 		return fmt.Sprintf("process %d of this machine", p.PID)
@@ -37,7 +37,7 @@ var thisProcess = sync.OnceValue(func() Process {
 	if err != nil {
 		return p
 	}
-	numbering, err := os.Readlink("/proc/self/ns/pid") // containers number their own
+	numbering, err := os.Readlink("/proc/self/ns/pid") // a container has its own PIDs
 	if err != nil {
 		return p
 	}
@@ -49,8 +49,8 @@ var thisProcess = sync.OnceValue(func() Process {
 	return p
 })
 
-// isAlive tells whether the process is alive, and the one that started it; seen is false where it cannot be seen
-// from here.
+// isAlive reports whether the process and its parent are alive. seen is false
+// where they cannot be seen from here.
 func (p Process) isAlive() (lives, seen bool) {
 	if p.Machine == "" || p.Machine != thisProcess().Machine {
 		return false, false
@@ -63,10 +63,11 @@ func (p Process) isAlive() (lives, seen bool) {
 	return started == p.Started, err == nil
 }
 
-// readStartTime reads when a process was started, which Linux tells in the 22nd field of
-// its stat. The second one is its name in parentheses, which may hold anything. A
-// process that has ended, also one that nobody has waited for, was started at "". An
-// error says that it cannot be told now, e.g. because no more files can be opened.
+// readStartTime reads the start time of a process: the 22nd field of its stat
+// on Linux. The second field is its name in parentheses, which may hold
+// anything. A process that has ended has the start time "", even if nobody has
+// waited for it. An error says that the time cannot be read now, e.g. because
+// there are too many open files.
 func readStartTime(pid int) (string, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {

@@ -50,7 +50,7 @@ func checkShownRows(t *testing.T, handle func() engine.Ledger) {
 			want: engine.ErrBusy,
 		},
 		"Forgotten": {
-			reason: "What is forgotten takes no room.",
+			reason: "A forgotten row takes no room.",
 			between: func(t *testing.T) {
 				wantNoError(t, l.MarkLeaving(t.Context(), testKey))
 				wantNoError(t, DropRow(t.Context(), l, testKey))
@@ -148,7 +148,7 @@ func checkHostOrder(t *testing.T, handle func() engine.Ledger) {
 		want   []string // of VMs placed one after the other by the same inventory
 	}{
 		"Rank":        {"The least rank wins, in whatever order the hosts come.", "", []engine.Candidate{b1, a2, a1}, []string{"h1", "h1", "h1", "h1", "h2"}},
-		"Step":        {"What the inventory lacks moves a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []string{"h1", "h2", "h1", "h2", "h1", "h2", "h1", "h2"}},
+		"Step":        {"VMs that the inventory lacks move a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []string{"h1", "h2", "h1", "h2", "h1", "h2", "h1", "h2"}},
 		"Share":       {"Hosts of different size fill in proportion.", "", []engine.Candidate{ranked(a1, 1, 3), ranked(a2, 2, 1)}, []string{"h1", "h2", "h2", "h1", "h2", "h2"}},
 		"Less":        {"A host that is the better the fuller it is stays first.", "", []engine.Candidate{ranked(a1, 1, 0), ranked(a2, 0, -5)}, []string{"h2", "h2", "h2", "h2", "h1"}},
 		"Whole":       {"Ranks are whole numbers of 64 bits: the last one counts.", "", []engine.Candidate{ranked(a1, 1<<60+1, 1<<40), ranked(a2, 1<<60, 1<<40)}, []string{"h2", "h1", "h2", "h1"}},
@@ -299,7 +299,7 @@ func checkFloor(t *testing.T, handle func() engine.Ledger) {
 			wantNoError(t, l.MarkLeaving(t.Context(), row.Key))
 			return DropRow(t.Context(), l, row.Key)
 		}, false},
-		"Bound": {"What is there is in the ledger until the inventories show it.", func(t *testing.T, row engine.Row) error {
+		"Bound": {"A bound VM stays in the ledger until the inventories show it.", func(t *testing.T, row engine.Row) error {
 			return l.Bind(t.Context(), withSystemID(row, "abc123"))
 		}, true},
 		"Left": {"An inventory that shows it still counts it.", func(t *testing.T, row engine.Row) error {

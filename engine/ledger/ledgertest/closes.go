@@ -49,7 +49,7 @@ func checkCloses(t *testing.T, handle func() engine.Ledger) {
 		before := newReservation(t, l, "default/new", one)
 		wantNoError(t, l.OpenHost(t.Context(), "h1", "a"))
 		_, _, err = l.Place(t.Context(), before)
-		wantError(t, "What was listed while it was closed does not show what came of it.", err, engine.ErrBusy)
+		wantError(t, "An inventory from before the host was opened does not show the result.", err, engine.ErrBusy)
 		dropRowsAfter(t, l, "default/new")
 		mustPlace(t, l, "default/new", one)
 		wantNoError(t, l.Renew(t.Context(), old))

@@ -19,9 +19,9 @@ type Store struct {
 	// Open returns another handle on the ledger of a region. All handles see the
 	// same rows; they are closed by the test's end.
 	Open func(region string) engine.Ledger
-	// Save copies what is in the store. What it returns closes all handles, and
-	// puts the copy in the place of what is there by then. nil: the store ends
-	// with its process, and there is nothing to copy.
+	// Save copies the store. restore closes all handles, and replaces the store
+	// by the copy. Save is nil for a store that ends with its process: there is
+	// nothing to copy.
 	Save func() (restore func())
 }
 
@@ -161,7 +161,7 @@ func checkRows(t *testing.T, handle func() engine.Ledger) {
 			want: first,
 		},
 		"PlacedAgainWithoutRoom": {
-			reason: "What is reserved stays so when the hosts have filled up.",
+			reason: "A reservation stays after the hosts have filled up.",
 			do: func(t *testing.T, l engine.Ledger) error {
 				_, _, err := l.Place(t.Context(), newReservation(t, l, testKey, candidate(1, "az1", 0)))
 				return err
@@ -220,7 +220,7 @@ func checkRows(t *testing.T, handle func() engine.Ledger) {
 			want: changeRow(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
 		},
 		"MovedWhileLeaving": {
-			reason: "What is being deleted gets no further attempt.",
+			reason: "A VM that is being deleted gets no further attempt.",
 			do: func(t *testing.T, l engine.Ledger) error {
 				wantNoError(t, l.MarkLeaving(t.Context(), testKey))
 				_, _, err := l.Move(t.Context(), 2, newReservation(t, l, testKey, free...))

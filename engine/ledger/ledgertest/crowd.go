@@ -84,7 +84,7 @@ func checkCrowd(t *testing.T, handle func() engine.Ledger) {
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
-					wantError(t, "Who finds no room is told to wait.", err, engine.ErrBusy)
+					wantError(t, "A run that finds no room is told to wait.", err, engine.ErrBusy)
 					busy++
 					return
 				}

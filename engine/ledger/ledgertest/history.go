@@ -331,10 +331,9 @@ func (c *historyClient) readRow(key engine.Key) (row engine.Row, answered bool) 
 	return row, answered
 }
 
-// placeOn asks for room on some hosts, now and then by an inventory that is not new. Where
-// tags are not judged, it is always a new one: what an old one tells of the order of writes
-// long ago would cost the judge minutes.
-// unanswered is the call, where no answer came.
+// placeOn asks for room on some hosts, sometimes with an old inventory. Where
+// tags are not judged, it always uses a new one: old ones would cost the judge
+// minutes. unanswered is the call if no answer came.
 func (c *historyClient) placeOn(ctx context.Context, key engine.Key, cores int64, hosts []engine.Candidate) (row engine.Row, fresh bool, unanswered *call) {
 	if (c.latest.hosts == nil || c.trial.StaleReads || c.rnd.IntN(4) > 0) && !c.readInventory(ctx) {
 		return engine.Row{}, false, nil

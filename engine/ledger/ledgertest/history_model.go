@@ -156,8 +156,8 @@ func (s sequentialLedger) hasRow(key engine.Key, row engine.Row) bool {
 	return there == (row.Key != "") && have.host == row.HostKey && have.state == row.State && have.systemID == row.SystemID
 }
 
-// applyPlace reserves the first of the candidates that has room, by rank. Whatever the ledger
-// answers, no host may have more rows than it has room for.
+// applyPlace reserves the first candidate with room, by rank. No host may ever
+// have more rows than it has room for.
 func (j historyJudge) applyPlace(s sequentialLedger, c call, r result) (bool, sequentialLedger) {
 	if _, there := s.rows[c.key]; there {
 		return r.unanswered || s.hasRow(c.key, r.row) && !r.fresh, s

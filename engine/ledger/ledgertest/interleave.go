@@ -212,9 +212,8 @@ func (in *interleaving) dropRow(vm *simulatedVM) {
 	vm.next = in.place
 }
 
-// resume is what an owner does who comes back after the ledger was lost: if
-// the FindVM is there, it is noted, and if not, whatever the ledger says of it is
-// forgotten.
+// resume does what an owner does after the ledger was lost. If the VM exists,
+// the owner binds its row. If not, the owner forgets the ledger's row.
 func (in *interleaving) resume(vm *simulatedVM) {
 	host, need, there := in.region.FindVM(vm.key)
 	if !there {

@@ -34,7 +34,7 @@ func checkLists(t *testing.T, handle func() engine.Ledger) {
 		want   []engine.Key
 	}{
 		"Pending": {"vm-2 is being deleted, but MAAS may still be composing it.", l.PendingRows, []engine.Key{"vm-0", "vm-2", "vm-3"}},
-		"Rows":    {"What is known or leaving is listed, too.", l.Rows, []engine.Key{"vm-0", "vm-1", "vm-2", "vm-3", "vm-4"}},
+		"Rows":    {"Bound and leaving rows are listed, too.", l.Rows, []engine.Key{"vm-0", "vm-1", "vm-2", "vm-3", "vm-4"}},
 	} {
 		list, err := tc.list(t.Context())
 		wantNoError(t, err)

@@ -7,9 +7,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkOpenings checks that a ledger which others open all the time starves nobody: whoever
-// lists the hosts and then places by that list gets the room, however often the ledger
-// was opened in between.
+// checkOpenings checks that others who keep opening the ledger starve nobody. A
+// run that lists the hosts and places by that list gets its room, however often
+// the ledger was opened in between.
 func checkOpenings(t *testing.T, s Store) {
 	host := candidate(1, "az1", 100)
 	t.Run("BetweenListAndPlace", func(t *testing.T) {
@@ -61,7 +61,7 @@ func checkOpenings(t *testing.T, s Store) {
 		wantNoError(t, other.Bind(t.Context(), withSystemID(mustPlace(t, other, "e-1", full), "id-e-1")))
 		s.Open("one")
 		_, _, err := l.Place(t.Context(), r)
-		wantError(t, "What was bound after an inventory counts beside it, whoever opened the ledger since.", err, engine.ErrBusy)
+		wantError(t, "A row that was bound after an inventory counts beside it, whoever opened the ledger since.", err, engine.ErrBusy)
 	})
 }
 

@@ -87,11 +87,11 @@ func (s *schedule) open() {
 	}
 }
 
-// loseLedger empties the store, or puts any of the copies in its place. This happens
-// at rest, after all programs have ended and MAAS has finished what they had
-// asked for: no ledger can promise room that it has lost while a VM is being
-// made, which no inventory shows. But inventories outlive it, also those that
-// are under way, and each owner comes back in his own time.
+// loseLedger empties the store, or replaces it by any of the copies. It does so
+// at rest: all programs have ended, and MAAS has finished their requests. No
+// ledger can promise lost room while a VM is being made that no inventory
+// shows. But inventories outlive the loss, also those under way. Each owner
+// comes back at another time.
 func (s *schedule) loseLedger() {
 	for _, in := range s.regions {
 		in.region.FinishAll()

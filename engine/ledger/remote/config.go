@@ -36,8 +36,9 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// IsAddress tells whether a text names a service, or the nodes of one, and no file. What
-// has a scheme that no service speaks is an address, too: New refuses it.
+// IsAddress reports whether a text names a service, or the nodes of one, and
+// not a file. A text with an unknown scheme is an address as well: New refuses
+// it.
 func IsAddress(text string) bool {
 	switch {
 	case strings.Contains(text, "://"):

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// noAnswerError says why a call got no answer. What cannot pass is an *engine.Refusal that
-// says what answered instead.
+// noAnswerError says why a call got no answer. A lasting cause is an
+// *engine.Refusal that says what answered instead.
 func (n node) noAnswerError(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // without the address, which the sentence has

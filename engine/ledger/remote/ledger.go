@@ -56,8 +56,8 @@ func (l *Ledger) CurrentTag(ctx context.Context) (engine.Tag, error) {
 	return *answer.Tag, nil
 }
 
-// AcceptsInventory implements engine.Ledger. What counts as this process's opening of the ledger is
-// the service's.
+// AcceptsInventory implements engine.Ledger. The service's opening of the
+// ledger counts as this process's.
 func (l *Ledger) AcceptsInventory(ctx context.Context, inventory engine.Tag) (bool, error) {
 	answer, err := l.sendCall(ctx, wire.OpServes, wire.Call{Inventory: &inventory})
 	return answer.Serves, err
@@ -106,7 +106,7 @@ func (l *Ledger) MarkLeaving(ctx context.Context, key engine.Key) error {
 	return l.sendForError(ctx, wire.OpLeaving, wire.Call{Key: key})
 }
 
-// OpMayWrite implements engine.Ledger.
+// MayWrite implements engine.Ledger.
 func (l *Ledger) MayWrite(ctx context.Context, key engine.Key) error {
 	return l.sendForError(ctx, wire.OpMayWrite, wire.Call{Key: key})
 }
@@ -116,12 +116,12 @@ func (l *Ledger) Drop(ctx context.Context, row engine.Row) error {
 	return l.sendForError(ctx, wire.OpDrop, wire.Call{Row: &row})
 }
 
-// OpCloseHost implements engine.Ledger.
+// CloseHost implements engine.Ledger.
 func (l *Ledger) CloseHost(ctx context.Context, c engine.HostCloseRequest) error {
 	return l.sendForError(ctx, wire.OpCloseHost, wire.Call{Close: &c})
 }
 
-// OpOpenHost implements engine.Ledger.
+// OpenHost implements engine.Ledger.
 func (l *Ledger) OpenHost(ctx context.Context, hostKey, holder string) error {
 	return l.sendForError(ctx, wire.OpOpenHost, wire.Call{HostKey: hostKey, Holder: holder})
 }
@@ -151,7 +151,7 @@ func (l *Ledger) ClearCutOff(ctx context.Context, key engine.Key) error {
 // leaseTable is the leases of a region.
 type leaseTable struct{ *Ledger }
 
-// OpTakeLease implements lease.Table.
+// TakeLease implements lease.Table.
 func (t leaseTable) TakeLease(ctx context.Context, mine lease.Lease, dead string) (lease.Lease, error) {
 	answer, err := t.sendCall(ctx, wire.OpTakeLease, wire.Call{Lease: &mine, Holder: dead})
 	switch {
@@ -163,7 +163,7 @@ func (t leaseTable) TakeLease(ctx context.Context, mine lease.Lease, dead string
 	return *answer.Lease, nil
 }
 
-// OpDropLease implements lease.Table.
+// DropLease implements lease.Table.
 func (t leaseTable) DropLease(ctx context.Context, key engine.Key, holder string) error {
 	return t.sendForError(ctx, wire.OpDropLease, wire.Call{Key: key, Holder: holder})
 }

@@ -64,8 +64,8 @@ func (n *nodes) preferNextNode(index int) {
 
 func (n *nodes) indexAfter(index, offset int) int { return (index + offset) % len(n.all) }
 
-// chooseFirstNode returns the node that a call asks first. searching tells that it may be the one that
-// leads, and the call ends with found.
+// chooseFirstNode returns the node that a call asks first. With searching, the
+// node may be the leader, and the call ends with finishSearchStep.
 func (n *nodes) chooseFirstNode() (first int, searching bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -203,9 +203,9 @@ type nodeError struct {
 // roundError is why no node did a call.
 type roundError []nodeError
 
-// roundOutcome is what a round without an answer comes to. Another protocol is final, unless a
-// node of this one is there that cannot serve for now: during a rolling upgrade, a cluster
-// elects a leader several times.
+// roundOutcome returns the error of a round without an answer. Another protocol
+// is final, unless a node with this protocol exists that cannot serve for now.
+// During a rolling upgrade, a cluster elects a leader several times.
 func (r roundError) roundOutcome() error {
 	var mismatch error
 	serving := false

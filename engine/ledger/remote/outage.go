@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// After a call has given up, others fail at once for rest: a plan with 200 VMs would
-// otherwise wait 200 times. Then one call tries once whether the service is back.
+// After a call has given up, others fail at once during outagePause: a plan
+// with 200 VMs would otherwise wait 200 times. Then one call tests once whether
+// the service is back.
 //
-// A call whose caller has no more time counts as one that has given up if it tried for
-// enough. Less says little of the service.
+// A call that runs out of time counts as one that has given up if it tried for
+// minTriedTime. A shorter try says little about the service.
 const (
 	outagePause  = 5 * time.Second
 	minTriedTime = 3 * time.Second
@@ -23,8 +24,8 @@ type outage struct {
 	probing bool      // a call tries whether the service is back
 }
 
-// admitCall asks whether a call may be sent. The error is that of the call that gave up. A
-// probe is sent once, and ends with answered or noteGiveUp.
+// admitCall returns nil if a call may be sent, else the error of the call that
+// gave up. A probe is sent once, and ends with noteAnswer or noteGiveUp.
 func (a *outage) admitCall() (probe bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

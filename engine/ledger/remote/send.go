@@ -114,8 +114,8 @@ func isRetryable(err error) bool {
 	return lost || errors.Is(err, wire.ErrShuttingDown) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// sendOnce sends a call to a node, and reads the answer. The error is *passing where there
-// is none.
+// sendOnce sends a call to a node, and reads the answer. Without an answer the
+// error is a *retryableError.
 func (c *Client) sendOnce(ctx context.Context, to node, call *outgoingCall) (wire.Answer, error) {
 	whole := timeLeft(ctx)
 	ctx, cancel := context.WithTimeout(ctx, min(attemptTimeout, whole))
@@ -160,7 +160,8 @@ func (c *Client) doRequest(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// readAnswer reads the answer of a node. The error is *passing where it breaks off.
+// readAnswer reads the answer of a node. If it breaks off, the error is a
+// *retryableError.
 func (n node) readAnswer(response *http.Response) (wire.Answer, error) {
 	text, err := bounded.ReadAll(response.Body, wire.AnswerLimits)
 	switch {

@@ -1,5 +1,5 @@
-// Package room chooses the VM host that a ledger gives a VM, and counts what an inventory of
-// the hosts cannot show.
+// Package room chooses the VM host for a VM of a ledger. It counts the VMs that
+// an inventory of the hosts cannot show.
 package room
 
 import (
@@ -10,36 +10,38 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Occupancy is what a ledger has that an inventory does not show, for the choice of a host.
+// Occupancy is what a ledger knows beyond an inventory, for the choice of a
+// host.
 type Occupancy struct {
 	Region    string
-	Inventory engine.Tag // the oldest for which it is complete
+	Inventory engine.Tag // the oldest inventory for which the occupancy is complete
 	Group     string
-	// ServingSequences are the sequences of inventories of that generation that are new enough.
+	// ServingSequences are the sequences of that generation's inventories that
+	// are new enough.
 	ServingSequences struct{ From, To int64 }
 	ClosedHosts      []string // hosts
 	UnshownLoads     []Load
 	Peers            []PeerCount
 }
 
-// Load is what alike VMs take of a host.
+// Load is the room that identical VMs take on a host.
 type Load struct {
 	Host         string
 	VMs          int64
 	Cores        int64
 	MemoryMiB    int64
 	HugePagesMiB int64
-	Disks        map[string]int64 // bytes by pool, of each
+	Disks        map[string]int64 // bytes by pool, for each VM
 	ShownFrom    int64            // the first sequence of an inventory that shows them
 }
 
-// PeerCount are the VMs of a group on a host.
+// PeerCount counts the VMs of a group on a host.
 type PeerCount struct {
 	Host, Zone string // the zone that the host was in
 	VMs        int64
 }
 
-// IsCompleteFor tells whether it is complete for a reservation.
+// IsCompleteFor reports whether the occupancy is complete for a reservation.
 func (t *Occupancy) IsCompleteFor(region string, r engine.Reservation) bool {
 	return t.Region == region && t.Group == r.Group && t.Inventory.Generation == r.Inventory.Generation && t.Inventory.Sequence <= r.Inventory.Sequence
 }
@@ -55,9 +57,10 @@ func (t *Occupancy) AddPlaced(r engine.Reservation, host engine.Candidate) {
 	}
 }
 
-// ChooseHost returns the host for a VM; false: there is none. In words: among the candidates
-// that are neither excluded nor closed and have room beside what the inventory cannot show,
-// it is the one with the fewest of the group in its zone, then on it, then the least by rank.
+// ChooseHost returns the host for a VM; false: there is none. Candidates are
+// hosts that are neither excluded nor closed, and have room beside the VMs that
+// the inventory cannot show. It takes the host with the fewest VMs of the group
+// in its zone, then on it, then with the lowest rank.
 func (t *Occupancy) ChooseHost(r engine.Reservation, excluded []string) (best engine.Candidate, ok bool) {
 	if r.Inventory.Sequence < t.ServingSequences.From || r.Inventory.Sequence > t.ServingSequences.To {
 		return best, false

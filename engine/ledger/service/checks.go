@@ -40,7 +40,7 @@ func (r *request) checkRegion(region string) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the ledger's client %s may not use the region %q", r.client.Name, safeText(region)),
-		Hint:    fmt.Sprintf("Whoever runs the ledger service gives it a certificate for that region: ledger client add --region %s.", safeText(region)),
+		Hint:    fmt.Sprintf("Ask the operator of the ledger service for a certificate for that region: ledger client add --region %s.", safeText(region)),
 		Err:     engine.ErrForbidden,
 	}
 }
@@ -52,7 +52,7 @@ func (r *request) checkKey(key engine.Key) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the ledger's client %s may not write the row of %q: its keys begin with %q", r.client.Name, safeText(string(key)), r.client.Prefix),
-		Hint:    "Set owner to what stands before the slash. Or ask who runs the ledger service for another certificate.",
+		Hint:    "Set owner to what stands before the slash. Or ask the operator of the ledger service for another certificate.",
 		Err:     engine.ErrForbidden,
 	}
 }

@@ -36,7 +36,7 @@ func NewLedgerClients(l *ledger.Ledger) *LedgerClients {
 	return &LedgerClients{ledger: l, cache: map[string]cachedClient{}}
 }
 
-// Client implements access.Notes.
+// Client implements access.ClientStore.
 func (c *LedgerClients) Client(ctx context.Context, fingerprint string) (access.Client, error) {
 	c.mu.Lock()
 	known, ok := c.cache[fingerprint]
@@ -59,7 +59,7 @@ func (c *LedgerClients) Client(ctx context.Context, fingerprint string) (access.
 	return client, nil
 }
 
-// Clients implements access.Notes.
+// Clients implements access.ClientStore.
 func (c *LedgerClients) Clients(ctx context.Context) (all []access.Client, failed error) {
 	notes, err := ledger.ListClientNotes(ctx, c.ledger)
 	if err != nil {
@@ -76,12 +76,12 @@ func (c *LedgerClients) Clients(ctx context.Context) (all []access.Client, faile
 	return all, failed
 }
 
-// AddClient implements access.Notes.
+// AddClient implements access.ClientStore.
 func (c *LedgerClients) AddClient(ctx context.Context, client access.Client) error {
 	return ledger.AddClientNote(ctx, c.ledger, client.Fingerprint, encodeClientNote(client))
 }
 
-// ReplaceClient implements access.Notes.
+// ReplaceClient implements access.ClientStore.
 func (c *LedgerClients) ReplaceClient(ctx context.Context, client access.Client) error {
 	return ledger.ReplaceClientNote(ctx, c.ledger, client.Fingerprint, encodeClientNote(client))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// What one client may take of the service, so that others are served beside it. A run has
-// one connection; several runs and managers may have one address.
+// Limits for one client of the service, so that others are served beside it. A
+// run has one connection. Several runs and managers may share an address.
 const (
 	maxStreams           = 100  // requests at once on a connection
 	maxRequestsPerClient = 32   // requests of a client that are worked on at once; others wait

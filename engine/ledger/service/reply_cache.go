@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// What is kept of calls that were answered. A client sends a call again for half a
+// Limits of the cache of answered calls. A client resends a call for half a
 // minute at most.
 const (
 	replyRetention = 5 * time.Minute
@@ -34,8 +34,9 @@ type reply struct {
 	isKept bool // whether the answer holds for those who send it again
 }
 
-// answerOnce does a call unless it was done, and returns its answer each time. Who sends it
-// while it is being done waits for that. An id for something else is an error.
+// answerOnce does a call once, and returns the same answer each time. A resend
+// during the call waits for its answer. An id that was used for another call is
+// an error.
 func (r *replyCache) answerOnce(ctx context.Context, id, call string, do func() wire.Answer) (answer wire.Answer, resent bool) {
 	about := sha256.Sum256([]byte(call))
 	for {

@@ -17,7 +17,8 @@ func NewServer(handler http.Handler, certificate func() (*tls.Certificate, error
 		Protocols: &protocols,
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS13,
-			// Whose certificate it is, and whether it counts, each request says (Register.Identify).
+			// Each request decides whose certificate it is and whether it
+			// counts (Register.Identify).
 			ClientAuth:     tls.RequestClientCert,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
 		},

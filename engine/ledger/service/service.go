@@ -1,14 +1,14 @@
-// Package service serves a ledger to the front ends of other machines: what
-// engine/ledger/wire defines, over HTTP/2 with TLS 1.3.
+// Package service serves a ledger to the front ends of other machines. The
+// protocol is that of engine/ledger/wire, over HTTP/2 with TLS 1.3.
 //
-// A client shows a certificate. TLS proves that it has the key, and each request is
-// judged by itself (access.Register): who it is, whether its certificate counts at that
-// moment, and what it may touch. So a client is told why it is refused, and one that is
-// revoked is refused on a connection that is open, too.
+// A client shows a certificate, and TLS proves that it has the key. Each
+// request is checked by itself (access.Register): who the client is, whether
+// its certificate counts now, and what it may touch. So a refused client is
+// told why. A revoked client is refused even on an open connection.
 //
-// A write has the id of its call. It is done once, however often it is sent: the answer
-// is kept for the sendings that follow, and rows keep the id as their token, so that
-// this holds for reservations when the service was started anew meanwhile.
+// A write has the id of its call. It is done once, however often it is sent,
+// because the answer is kept for resends. Rows keep the id as their token. So
+// this holds for reservations even after a restart of the service.
 package service
 
 import (

@@ -193,7 +193,7 @@ func TestOnce(t *testing.T) {
 		if answer, again := r.answerOnce(t.Context(), "ci 3", "place", slow); !answer.Fresh || again {
 			t.Errorf("got %+v, %t", answer, again)
 		}
-		// What is kept is bounded.
+		// The cache is bounded.
 		for n := range maxReplies + 10 {
 			r.answerOnce(t.Context(), string(rune(n+1000)), "place", func() wire.Answer { return wire.Answer{} })
 		}

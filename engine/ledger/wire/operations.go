@@ -1,6 +1,6 @@
-// Package wire is what the service of a ledger and its clients say to each other: one
-// POST for each call of the port, to /ledger/ and the name of the operation, with a Call
-// as JSON, which an Answer follows.
+// Package wire is the protocol between the service of a ledger and its clients. One
+// POST is one call of the port. It goes to /ledger/ and the operation's name, with a Call
+// as JSON. The reply is an Answer.
 //
 // Both carry the types of package engine as they are, so that a new field of a row or a tag
 // needs nothing here; only candidates are sent as Columns. The header HeaderProtocol of each
