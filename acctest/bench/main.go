@@ -1,28 +1,30 @@
-// Bench measures what a Terraform provider asks of MAAS, and of the machine
-// that it runs on, and holds it to budgets.
+// Bench measures how a Terraform provider uses MAAS and the machine that it
+// runs on, and compares that with budgets.
 //
 //	bench [-bin DIR] [-vms N,N] [-reads N] [-growth N,N] [-hosts N] [-parallelism P,P]
 //	      [-markdown] [-journals DIR] [-peer BINARY [-peer-config DIR]]
 //
-// A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
-// simulated MAAS with 50 VM hosts, which counts what it is asked, and turns bare
-// machines into VM hosts, at the first of the parallelisms. Calls,
-// connections and machine objects come from the simulator's journal; CPU time
-// and memory are the provider processes' own, without Terraform's. Where a
-// budget is missed, bench says which and exits with 1.
+// A real Terraform or OpenTofu creates, plans, changes and destroys VMs. MAAS
+// is simulated, with 50 VM hosts, and counts its calls. At the first of the
+// parallelisms, Terraform also turns bare machines into VM hosts. Calls,
+// connections and machine objects come from the simulator's journal. CPU time
+// and memory are those of the provider processes, without Terraform's. When a
+// budget is missed, bench names it and exits with 1.
 //
-// Plans and refreshes of many VMs are done once more with a provider that has the same
-// schemas and does nothing: what remains is the cost of Terraform's plugin framework.
-// Plans of thousands of VMs must cost no more for each than those of fewer. These VMs are
-// copies of one that our provider has made. Of the first number of hosts, first boots that
-// take random times are measured, too.
+// Plans and refreshes of many VMs are also done with a provider that has the
+// same schemas and does nothing. Its cost is that of Terraform's plugin
+// framework. In plans of thousands of VMs, each VM must cost no more than in
+// smaller plans. These VMs are copies of one that our provider has made. The
+// first number of hosts is also measured with first boots that take random
+// times.
 //
-// -peer does the same work with another provider, on a MAAS of the same kind
-// in the same run, and prints it as a second column. Without -peer-config it is
-// canonical/maas, for which peers/canonical has a configuration. DIR holds another
-// provider's: *.tf files that name one provider in required_providers, and
-// may declare the variables of config/main.tf. Where it has a folder hosts, that
-// provider makes hosts, too, with the variables of config/hosts/main.tf.
+// -peer does the same work with another provider, on a MAAS of the same kind in
+// the same run, and prints it as a second column. Without -peer-config that
+// provider is canonical/maas, for which peers/canonical has a configuration.
+// DIR holds the configuration for another one: *.tf files that name one
+// provider in required_providers. They may declare the variables of
+// config/main.tf. If DIR has a folder hosts, that provider makes hosts, too,
+// with the variables of config/hosts/main.tf.
 package main
 
 import (
@@ -111,7 +113,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// sides are our provider and, where there is one, the other.
+// sides are our provider and, with -peer, the other one.
 func (o options) sides() ([]side, error) {
 	ours, err := ourSide(filepath.Join(o.bin, cli.ProviderBinary))
 	if err != nil || o.peer == "" {
@@ -136,8 +138,8 @@ func (o options) peersConfig() (fs.FS, error) {
 	return fs.Sub(canonicalConfig, "peers/canonical")
 }
 
-// run measures all that was asked for, prints it, and fails where a budget is
-// missed.
+// run measures what the flags ask for and prints it. It returns an error where
+// a budget is missed.
 func run(ctx context.Context, o options) error {
 	sides, err := o.sides()
 	if err != nil {

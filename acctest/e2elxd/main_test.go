@@ -12,8 +12,9 @@ var (
 	keepLogs   = flag.Bool("e2e.keep", false, "show where the logs are, and leave them there")
 )
 
-// TestMain goes through three processes: one that builds the image, the first
-// of new namespaces, and one that runs the tests in them.
+// TestMain starts three processes in turn. The first builds the image, the
+// second is the first process of new namespaces, and the third runs the tests
+// in them.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	switch stage := os.Getenv(stageVariable); {
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(exitStatus(runInNamespaces()))
 }
 
-// exitStatus reports an error of the surroundings, which no test can.
+// exitStatus prints an error of the surroundings, which no test can report.
 func exitStatus(status int, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e-lxd:", err)
@@ -34,8 +35,7 @@ func exitStatus(status int, err error) int {
 	return status
 }
 
-// needE2E announces why a test does not run. It never skips where it was asked
-// for.
+// needE2E skips a test with the reason, unless -e2e asks for it.
 func needE2E(t *testing.T) {
 	t.Helper()
 	if !*e2eEnabled {

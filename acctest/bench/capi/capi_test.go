@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestReport sums a journal up, judges it and prints it.
+// TestReport sums up a journal, judges it and prints it.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	m := sumUp(sim.Journal{Connections: 3, MachineObjects: 30, Calls: []sim.Call{

@@ -1,18 +1,18 @@
-// Capi measures what the Cluster API bridge asks of MAAS, and of the machine that
-// it runs on, and holds it to budgets.
+// Capi measures how the Cluster API bridge uses MAAS and the machine that it
+// runs on, and compares that with budgets.
 //
 //	capi [-bin DIR] [-components FILE] [-machines N] [-rest N] [-watch TIME]
 //	     [-markdown] [-journals DIR]
 //
-// The bridge's manager runs as its Deployment says, on a real API server and
-// etcd. Objects are made directly, as Cluster API's core would: clusters of ten
-// machines, three of them of the control plane. MAAS is simulated, with 50 VM
-// hosts, and counts what it is asked.
+// The bridge's manager runs with the arguments of its Deployment, on a real API
+// server and etcd. capi makes the objects directly, as Cluster API's core
+// would: clusters of ten machines, three of them of the control plane. MAAS is
+// simulated, with 50 VM hosts, and counts its calls.
 //
-// First, machines are made until all are Ready, and deleted with their clusters,
-// on hosts that they fill to the last core. Then many more are left alone: what
-// they cost at rest is measured for the time of -watch. Where a budget is missed,
-// capi says which and exits with 1.
+// First, machines are made until all are Ready, and then deleted with their
+// clusters. They fill their hosts to the last core. Then many more are left
+// alone, and their cost at rest is measured for the time of -watch. When a
+// budget is missed, capi names it and exits with 1.
 package main
 
 import (
@@ -89,8 +89,8 @@ func (o options) check(stray []string) error {
 	return nil
 }
 
-// run measures all that was asked for, prints it, and fails where a budget is
-// missed.
+// run measures what the flags ask for and prints it. It returns an error where
+// a budget is missed.
 func run(ctx context.Context, o options) error {
 	builder, err := programs.NewBuilder(ctx)
 	if err != nil {

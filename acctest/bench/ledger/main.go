@@ -1,20 +1,22 @@
-// Ledger measures the stores of a ledger against each other and against etcd, and holds
-// them to limits.
+// Ledger measures the stores of a ledger against each other and against etcd,
+// and compares the figures with limits.
 //
 //	ledger -cluster-bin FILE [-bin DIR] [-dir DIR] [-rounds N] [-reserves N]
 //	       [-kills N] [-vms N] [-applies N] [-markdown]
 //
-// All of them run on this machine, each as it would be run elsewhere: a file in this
-// process; the service on a file, on one dqlite node and on three, as processes that are
-// asked by HTTPS; and three nodes of etcd 3.6, with mutual TLS as well. They take turns, so
-// that all of them have the same disk and the same neighbours. Take ratios, not times.
+// All stores run on this machine, each as you would run it elsewhere. The file
+// is in this process. The service runs on a file, on one dqlite node and on
+// three, as processes that answer over HTTPS. etcd 3.6 has three nodes, also
+// with mutual TLS. The stores take turns, so that all have the same disk and
+// the same neighbours. Read the ratios, not the times.
 //
-// A reservation is what Place of engine.Ledger does for a fresh key, with 50 VM hosts to
-// choose from. etcd puts 300 bytes under a fresh key, if that has no revision yet.
+// A reservation is one call of Place of engine.Ledger for a fresh key, with 50
+// VM hosts to choose from. etcd puts 300 bytes under a fresh key if the key has
+// no revision yet.
 //
-// Then the leader of the three nodes is killed again and again, and Terraform makes VMs on
-// a simulated MAAS, with a file and with a service. Where a limit is missed, ledger says
-// which and exits with 1.
+// Then the leader of the three nodes is killed several times. Last, Terraform
+// makes VMs on a simulated MAAS, with a file and with a service. When a limit
+// is missed, ledger names it and exits with 1.
 package main
 
 import (
@@ -92,7 +94,8 @@ func (o options) check(stray []string) error {
 	return nil
 }
 
-// run measures all that was asked for, prints it, and fails where a limit is missed.
+// run measures what the flags ask for and prints it. It returns an error where
+// a limit is missed.
 func run(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp(o.dir, "ledger-bench-")
 	if err != nil {
@@ -122,5 +125,5 @@ func run(ctx context.Context, o options) error {
 	return missedError(b.limits())
 }
 
-// program is a path of a program of this repository.
+// program is the path of one of this repository's programs.
 func (o options) program(name string) string { return filepath.Join(o.bin, name) }

@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestReadPlan: what is wrong with the user-data is said as kubeadm would.
+// TestReadPlan: errors in the user-data are reported as kubeadm would.
 func TestReadPlan(t *testing.T) {
 	t.Parallel()
 	const (
