@@ -1,6 +1,6 @@
-// Check looks at a release before anybody gets it: names, contents and sums, as the
-// registries of Terraform and OpenTofu want them. Then it installs the provider from
-// its archive.
+// Check checks a release before anybody gets it. It compares names, contents
+// and checksums with what the registries of Terraform and OpenTofu want. Then
+// it installs the provider from its archive.
 //
 //	check FOLDER
 package main
