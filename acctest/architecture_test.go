@@ -20,36 +20,37 @@ import (
 
 const modulePath = "github.com/maaslxd/maaslxd"
 
-// terraformModules and kubernetesModules are what only one front end each may
-// know.
+// terraformModules and kubernetesModules are modules that only one front end
+// each may use.
 var (
 	terraformModules  = []string{"github.com/hashicorp/terraform-plugin-"}
 	kubernetesModules = []string{"k8s.io/", "sigs.k8s.io/"}
 	frontEndModules   = slices.Concat(terraformModules, kubernetesModules)
 )
 
-// dependencyRule says what the packages of one folder may depend on, directly or not.
+// dependencyRule says on what the packages of one folder may depend, directly
+// or not.
 type dependencyRule struct {
 	reason string
-	ours   []string // our folders that it may use; "engine/..." means all below it too
+	ours   []string // our folders that it may use; "engine/..." includes all folders below it
 	never  []string // prefixes of foreign import paths
 }
 
-// sharedByControllers is what the controllers of the bridge share.
+// sharedByControllers is what the bridge's controllers share.
 var sharedByControllers = []string{
 	"capi-bridge/controller", "capi-bridge/controller/condition", "capi-bridge/controller/demand", "capi-bridge/controller/endpoint",
 	"capi-bridge/controller/outbox", "capi-bridge/controller/ownership", "capi-bridge/controller/problem", "capi-bridge/controller/requeue",
 }
 
-// controllerImports is what the controller of a kind may use.
+// controllerImports is what the controller of a kind may import.
 func controllerImports(kind string) []string {
 	return slices.Concat(sharedByControllers, []string{
 		"capi-bridge/controller/" + kind, "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
 	})
 }
 
-// dependencyRules are the tree's dependencies, by folder. The longest folder that fits
-// a package counts.
+// dependencyRules are the tree's dependencies, by folder. For a package the
+// longest matching folder counts.
 var dependencyRules = map[string]dependencyRule{
 	"engine": {
 		reason: "The engine knows neither Terraform nor Kubernetes nor its adapters.",
@@ -269,7 +270,8 @@ var dependencyRules = map[string]dependencyRule{
 		ours:   simulatorPackages("hosts", "lifecycle", "driver", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
-	// The provider block, and the list of what there is; its objects are below.
+	// The provider block, and the list of all objects. The packages of the
+	// objects are below.
 	"terraform-provider-maaslxd": {
 		reason: "The front ends do not know each other.",
 		ours:   []string{"terraform-provider-maaslxd/...", "engine/...", "cloudinit/..."},
@@ -398,13 +400,14 @@ var dependencyRules = map[string]dependencyRule{
 	},
 }
 
-// engineKindImports is what a kind, or what kinds share, may import: the contract, what is
-// under way in the process, placement, and these.
+// engineKindImports is what a kind, or the packages that kinds share, may
+// import. These are the contract, the work under way in the process, placement,
+// and the given packages.
 func engineKindImports(beside ...string) []string {
 	return append([]string{"engine", "engine/internal/...", "engine/region", "engine/placement", "cloudinit/..."}, beside...)
 }
 
-// simulatorPackages are packages below its face.
+// simulatorPackages are packages behind the simulator's public one.
 func simulatorPackages(names ...string) []string {
 	for i := range names {
 		names[i] = "acctest/maassim/sim/" + names[i]
@@ -412,25 +415,26 @@ func simulatorPackages(names ...string) []string {
 	return names
 }
 
-// providerObjectImports lists what the package of an object of the provider may use: what
-// objects share, the engine, and no other object.
+// providerObjectImports is what the package of a provider's object may import:
+// what objects share, the engine, and no other object.
 func providerObjectImports(name string) []string {
 	const provider = "terraform-provider-maaslxd/provider/"
 	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values/...", "engine/...", "cloudinit/..."}
 }
 
-// TestArrows holds the direction of every dependency between our packages, and
-// keeps Terraform and Kubernetes out of what they have no business in.
+// TestArrows checks the direction of every dependency between our packages. It
+// keeps Terraform and Kubernetes out of packages that must not know them.
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
 	for _, p := range ourPackages(t) {
 		folder, rule, ok := findDependencyRule(p.folder())
 		if !ok {
-			continue // acctest and the examples may use everything
+			continue // acctest and the examples may import everything
 		}
 		checked[folder]++
-		// The simulator's tests, too: they must not lean on our client.
+		// The rule includes the simulator's tests: they must not depend on our
+		// client.
 		deps := p.Deps
 		if isWithinFolder(folder, "acctest/maassim/...") {
 			deps = slices.Concat(deps, p.TestImports, p.XTestImports)
@@ -465,7 +469,8 @@ func findDependencyRule(folder string) (string, dependencyRule, bool) {
 	return "", dependencyRule{}, false
 }
 
-// refusalReason says why the import path may not be depended on, or nothing.
+// refusalReason says why a package may not depend on the import path. It is
+// empty where the package may.
 func (a dependencyRule) refusalReason(importPath string) string {
 	folder, ours := strings.CutPrefix(importPath, modulePath+"/")
 	if ours {
@@ -482,15 +487,15 @@ func (a dependencyRule) refusalReason(importPath string) string {
 	return ""
 }
 
-// isWithinFolder tells whether the folder is the pattern, or below one that ends in
-// "/...".
+// isWithinFolder reports whether the folder is the pattern, or below one that
+// ends in "/...".
 func isWithinFolder(folder, pattern string) bool {
 	base, deep := strings.CutSuffix(pattern, "/...")
 	return folder == base || deep && strings.HasPrefix(folder, base+"/")
 }
 
-// TestArrowsRefuse breaks the rules on purpose: a rule that refuses nothing
-// would pass TestArrows for ever.
+// TestArrowsRefuse breaks the rules on purpose. A rule that refuses nothing
+// would always pass TestArrows.
 func TestArrowsRefuse(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -544,8 +549,8 @@ func TestArrowsRefuse(t *testing.T) {
 	}
 }
 
-// TestProviderIsImportedByItsMainAlone keeps the front ends' insides out of
-// everything but their own program and the acceptance suites.
+// TestProviderIsImportedByItsMainAlone: only a front end's own program and the
+// acceptance suites may import its packages.
 func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 	t.Parallel()
 	owners := map[string]string{
@@ -567,15 +572,15 @@ func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 	t.Logf("%d packages checked", len(packages))
 }
 
-// goPackage is what go list says of a package.
+// goPackage is a package as go list describes it.
 type goPackage struct {
-	TestImports, XTestImports []string // of its tests, direct ones only
+	TestImports, XTestImports []string // of its tests; direct ones only
 	ImportPath                string
 	Name                      string
 	Dir                       string
-	GoFiles                   []string // those of this platform, without tests
-	Imports                   []string // direct, without tests
-	Deps                      []string // all, without tests
+	GoFiles                   []string // of this platform, without tests
+	Imports                   []string // direct ones, without tests
+	Deps                      []string // all, without those of tests
 }
 
 // folder is the package's path below the module.
@@ -583,8 +588,8 @@ func (p goPackage) folder() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, modulePath), "/")
 }
 
-// ourPackages lists every package of the module, and fails the test where
-// there is none.
+// ourPackages lists every package of the module. It fails the test where there
+// is none.
 func ourPackages(t *testing.T) []goPackage {
 	t.Helper()
 	packages, err := allPackages()
@@ -594,9 +599,9 @@ func ourPackages(t *testing.T) []goPackage {
 	return packages
 }
 
-// allPackages asks go list once for all tests.
+// allPackages runs go list once for all tests.
 var allPackages = sync.OnceValues(func() ([]goPackage, error) {
-	ctx := context.Background() // no test's own: the first one must not end it for all
+	ctx := context.Background() // not a test's: the end of the first test must not end it for all
 	root, err := cli.Root(ctx)
 	if err != nil {
 		return nil, err
@@ -625,10 +630,10 @@ var allPackages = sync.OnceValues(func() ([]goPackage, error) {
 	return packages, nil
 })
 
-// repositoryFiles lists the files that git tracks, with slashes, from the root.
+// repositoryFiles lists the files that git tracks, from the root, with slashes.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
-	// Whose checkout it is does not matter for listing it.
+	// Git lists the files also where another user owns the checkout.
 	list := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")
 	list.Dir = repositoryRoot(t)
 	var stderr bytes.Buffer

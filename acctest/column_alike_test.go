@@ -1,8 +1,8 @@
 package acctest_test
 
-// The column of real LXDs is for who makes VMs and keeps hosts: MAAS, or we in LXD. A
-// test is run there unless none of that differs on its way through the product. These
-// are the reasons why it does not.
+// The column of real LXDs differs in who makes VMs and keeps hosts: MAAS, or
+// our provider in LXD. A test runs there unless it cannot see any such
+// difference. These are the reasons why it cannot.
 const (
 	alikeRefusedFirst    = "it is refused before an LXD is asked, whoever would make the VM or the host"
 	alikeProviderSetting = "a setting of the provider is read before it matters who makes VMs"
@@ -17,9 +17,9 @@ const (
 	alikeNetwork         = "MAAS makes a machine's network before it deploys it, whoever keeps the host"
 )
 
-// alikeOnLXD are the tests, or their cases, that would show the same in the column of
-// LXDs as in that of MAAS, and why. They run in the latter alone, and are skipped with
-// the reason in the former.
+// alikeOnLXD are the tests, or their cases, with equal results in both columns,
+// and the reason. They run only in the column of MAAS. The column of LXDs skips
+// them with the reason.
 var alikeOnLXD = map[string]string{
 	"TestAccProviderURLForms":    alikeProviderSetting,
 	"TestAccWorkflowOwnerNeeded": alikeProviderSetting,

@@ -22,8 +22,8 @@ const (
 	lxdOtherNetwork = "the addresses of the network differ there"
 )
 
-// notOnLXD are the tests, or their cases, that say nothing where LXD makes the
-// VMs, and why.
+// notOnLXD are the tests, or their cases, that make no sense where LXD makes
+// the VMs, with the reason.
 var notOnLXD = map[string]string{
 	"TestAccWorkflowRoomTogether":         "what a real LXD has room for depends on the machine that the tests run on",
 	"TestAccDataHosts":                    lxdNoHostNumber,
@@ -78,8 +78,8 @@ var notOnLXD = map[string]string{
 	"TestAccHostKeyExpires":               "without a key that serves nobody sees what is on a host: TestAccGoneKeyExpires",
 }
 
-// startsVMs are the tests whose VMs the real LXDs start, where they can, and why
-// those: it would cost all others time that tells nothing more.
+// startsVMs are the tests whose VMs real LXDs start, where they can, with the
+// reason. In all other tests that would cost time and prove nothing more.
 var startsVMs = map[string]string{
 	"TestAccGoneLife":          "a VM is deployed, and removed while it runs",
 	"TestAccGoneInstanceRuns":  "LXD changes some options and devices of a VM that runs",
@@ -89,8 +89,8 @@ var startsVMs = map[string]string{
 	"TestAccGoneResizeRefused": "LXD itself refuses what it cannot change of a VM that runs",
 }
 
-// TestColumnReasons: each name in the tables is that of a test, and of a case of
-// it, so that a reason does not outlive them.
+// TestColumnReasons: each name in the tables is that of a test, or of a case of
+// it. So a reason goes with its test.
 func TestColumnReasons(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*_test.go")

@@ -17,8 +17,8 @@ import (
 // shellBlocks are the shell blocks of a page.
 var shellBlocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// runGuideBlock runs a shell block of docs/operations.md in a folder: the one that
-// begins with a comment of that title.
+// runGuideBlock runs a shell block of docs/operations.md in a folder: the one
+// that begins with a comment of that title.
 func runGuideBlock(t *testing.T, folder, title string) string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/operations.md")
@@ -41,7 +41,7 @@ func runGuideBlock(t *testing.T, folder, title string) string {
 	return ""
 }
 
-// needsOpenSSL skips where the documented commands cannot run.
+// needsOpenSSL skips the test where openssl is missing.
 func needsOpenSSL(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -49,15 +49,15 @@ func needsOpenSSL(t *testing.T) {
 	}
 }
 
-// The blocks of docs/operations.md that are run here.
+// The blocks of docs/operations.md that the tests run.
 const (
 	nextPair  = "Make the next pair"
 	showPair  = "When does the pair expire?"
 	swapPairs = "Put the next pair in the place of the current one"
 )
 
-// TestOperationsNextPair makes a pair as the page says, which the provider takes
-// and nobody else can read; a pair that is there is not written over.
+// TestOperationsNextPair makes a pair as the page says. The provider accepts it
+// and nobody else can read it. An existing pair is not overwritten.
 func TestOperationsNextPair(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -89,13 +89,14 @@ func TestOperationsNextPair(t *testing.T) {
 	}
 }
 
-// hostTrusting is a host that notes that it trusts the certificate in a file.
+// hostTrusting is a host that declares that it trusts the certificate in a
+// file.
 func hostTrusting(certificate string, attributes ...string) string {
 	return hostOnNode1(append(attributes, fmt.Sprintf("lxd = { trusted_certificates = [file(%q)] }", certificate))...)
 }
 
-// TestAccOperationsRotate changes the key of a fleet as the page says: one host
-// that was there before, and one that is made meanwhile.
+// TestAccOperationsRotate changes a fleet's key as the page says: for an
+// existing host, and for one that is made meanwhile.
 func TestAccOperationsRotate(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -132,13 +133,14 @@ func TestAccOperationsRotate(t *testing.T) {
 			handed++
 		}
 	}
-	if want := map[bool]int{false: 2, true: 0}[isLXDColumn()]; handed != want { // where it has VM hosts
+	if want := map[bool]int{false: 2, true: 0}[isLXDColumn()]; handed != want { // where MAAS has VM hosts
 		t.Errorf("MAAS was given the next pair %d times, want %d: once for each host", handed, want)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// makeLXDTrustFile lets an LXD trust the certificate in a file, as an operator would.
+// makeLXDTrustFile makes an LXD trust the certificate in a file, as an operator
+// would.
 func (x *metalTarget) makeLXDTrustFile(t *testing.T, lxd, path string) {
 	t.Helper()
 	certificate, err := os.ReadFile(path)
@@ -150,8 +152,8 @@ func (x *metalTarget) makeLXDTrustFile(t *testing.T, lxd, path string) {
 	}
 }
 
-// TestAccOperationsKeyLost: the pair is gone for good. A new one, which the host
-// is told to trust, takes its place.
+// TestAccOperationsKeyLost: the pair is lost. A new pair, which the operator
+// adds to the host, replaces it.
 func TestAccOperationsKeyLost(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -176,9 +178,9 @@ func TestAccOperationsKeyLost(t *testing.T) {
 	}
 }
 
-// TestAccOperationsUnfinished: the pair was changed while a host was on its way.
-// It is gone on with once the former certificate is listed, or the former pair
-// is back.
+// TestAccOperationsUnfinished: the pair was changed while a host was being
+// made. The apply goes on when the former certificate is listed, or the former
+// pair is back.
 func TestAccOperationsUnfinished(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -188,7 +190,7 @@ func TestAccOperationsUnfinished(t *testing.T) {
 			x := newMetalTarget(t, listenOnLoopback, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
 			w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1(createWithin6s)))
 			runGuideBlock(t, x.folder, nextPair)
-			w.run(t, "apply", "-auto-approve", "-no-color") // stops waiting
+			w.run(t, "apply", "-auto-approve", "-no-color") // this no longer waits
 			former := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]
 			runGuideBlock(t, x.folder, swapPairs)
 			w.wantFailure(t, "It was deployed with the former pair.", []string{"was deployed to trust the client certificate", former}, "apply", "-auto-approve", "-no-color")

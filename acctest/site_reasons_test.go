@@ -13,8 +13,8 @@ const (
 	siteOwnKey          = "it is about a key that is made, and hosts of one run share the run's"
 )
 
-// notOnSite are the tests, or their cases, that say nothing on a MAAS that the suite
-// did not make, and why.
+// notOnSite are the tests, or their cases, that make no sense on a MAAS that
+// the suite did not make, with the reason.
 var notOnSite = map[string]string{
 	"TestAccExampleHostNetwork":          siteExampleNames,
 	"TestAccGoneInterfaces":              siteSimulatedValues,
