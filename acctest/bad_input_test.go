@@ -99,7 +99,7 @@ func TestAccVMBadInput(t *testing.T) {
 			}
 			x := newTarget(t, changes...)
 			if x.sim == nil && (tc.world != nil || tc.before != nil) {
-				t.Skip("the VM host that it needs is in the simulated world alone")
+				t.Skip("only the simulated model has the VM host that it needs")
 			}
 			if tc.host != "" {
 				x.host = tc.host

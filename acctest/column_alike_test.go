@@ -4,17 +4,17 @@ package acctest_test
 // our provider in LXD. A test runs there unless it cannot see any such
 // difference. These are the reasons why it cannot.
 const (
-	alikeRefusedFirst    = "it is refused before an LXD is asked, whoever would make the VM or the host"
-	alikeProviderSetting = "a setting of the provider is read before it matters who makes VMs"
-	alikeLedger          = "a ledger is opened and kept alike, whoever makes the VMs"
-	alikeBareMetal       = "MAAS's own machine is what it is about, and no VM is made"
-	alikeMachineRecord   = "MAAS keeps it of the machine, which every VM and host is, and the same calls change it"
-	alikeStateOnly       = "the state alone keeps it, and nobody is asked to change it"
-	alikeInstallation    = "MAAS installs a machine alike, whoever made it; others show how a VM or host is made anew"
-	alikeAnswers         = "MAAS's answers are judged alike, whoever made the machine that they are about"
-	alikeTerraform       = "what Terraform does with names, addresses and plans differs in nothing"
-	alikeCatalog         = "MAAS lists zones, pools, subnets and images alike, whoever makes the VMs"
-	alikeNetwork         = "MAAS makes a machine's network before it deploys it, whoever keeps the host"
+	alikeRefusedFirst    = "it is refused before any call to an LXD, so the maker of the VM or host does not matter"
+	alikeProviderSetting = "a provider setting is read before the composer matters"
+	alikeLedger          = "the ledger works in the same way for both composers"
+	alikeBareMetal       = "it is about a bare-metal machine, and no VM is made"
+	alikeMachineRecord   = "MAAS stores it in the machine's record, and the same calls change it for VMs and hosts"
+	alikeStateOnly       = "only Terraform's state has it, and no call changes it"
+	alikeInstallation    = "MAAS deploys a machine in the same way, whoever made it; other tests replace a VM or host"
+	alikeAnswers         = "the provider handles MAAS's answers in the same way, whoever made the machine"
+	alikeTerraform       = "Terraform handles names, addresses and plans in the same way"
+	alikeCatalog         = "MAAS lists zones, pools, subnets and images in the same way for both composers"
+	alikeNetwork         = "MAAS makes a machine's network before the deployment, with and without VM hosts"
 )
 
 // alikeOnLXD are the tests, or their cases, with equal results in both columns,
@@ -172,7 +172,7 @@ var alikeOnLXD = map[string]string{
 	"TestAccVMFaults/ReadReset":                alikeAnswers,
 	"TestAccVMErrorsThatSayNothingOfIt":        alikeAnswers,
 	"TestAccVMDeleteFaults/ReleaseUnavailable": alikeAnswers,
-	"TestAccVMTimeoutThenFailed":               "the status alone decides what the next plan replaces; TestAccVMFailedTransitions removes a VM there",
+	"TestAccVMTimeoutThenFailed":               "only the status decides what the next plan replaces; TestAccVMFailedTransitions removes a VM there",
 	"TestAccVMDrift/Zone":                      alikeMachineRecord,
 	"TestAccVMDrift/Tag":                       alikeMachineRecord,
 	"TestAccVMStalePlan":                       alikeInstallation,

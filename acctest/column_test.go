@@ -69,7 +69,7 @@ func needBoots(t *testing.T) {
 		return
 	}
 	if err := lxdLenderFor(t).VMStartError(); err != nil {
-		t.Skipf("not with real LXDs here: none of their VMs has to be stopped, as none is started: %v", err)
+		t.Skipf("not with real LXDs here: their VMs are not started, so there is nothing to stop: %v", err)
 	}
 }
 

@@ -46,7 +46,7 @@ func testRefusedHosts(t *testing.T, cases map[string]badHost) {
 			x := newMetalTarget(t, changes...)
 			t.Log(tc.reason)
 			if x.sim == nil && (tc.world != nil || strings.Contains(tc.body, strayAddress)) {
-				t.Skip("the machine or the LXD that it needs is in the simulated world alone")
+				t.Skip("only the simulated model has the machine or LXD that it needs")
 			}
 			if tc.before != nil {
 				tc.before(t, x)
@@ -121,7 +121,7 @@ type observedState struct {
 func (x *metalTarget) observeState() observedState {
 	all := observedState{Machines: x.machines(), Instances: x.instances(), Trusted: map[string][]sim.TrustedCertificate{}}
 	if x.sim == nil {
-		leaveOut(x.t, "compare what was written and who is trusted", "a real MAAS keeps no journal of calls")
+		leaveOut(x.t, "compare what was written and who is trusted", "a real MAAS has no journal of calls")
 		for n := range all.Machines { // the previous story leaves them switched off
 			all.Machines[n].PowerState, all.Machines[n].StatusMessage, all.Machines[n].IPAddresses = "", "", nil
 		}

@@ -35,7 +35,7 @@ func addHostExampleObjects(m *sim.Model) {
 func newHostExampleTarget(t *testing.T) *metalTarget {
 	t.Helper()
 	if isOnSite() {
-		t.Skip("runs only on the simulator: the machines are those that the examples name")
+		t.Skip("runs only on the simulator: it needs the machines that the examples name")
 	}
 	return newMetalTarget(t, addHostExampleObjects)
 }

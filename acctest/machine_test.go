@@ -50,7 +50,7 @@ func removeVMHosts(m *sim.Model) { m.MAASVersion, m.Hosts = sim.VersionGone, nil
 func (x *metalTarget) wantUntouched(t *testing.T) {
 	t.Helper()
 	if x.sim == nil {
-		leaveOut(t, "look for deleted records and forced releases", "a real MAAS keeps no journal of calls")
+		leaveOut(t, "look for deleted records and forced releases", "a real MAAS has no journal of calls")
 		return
 	}
 	for _, c := range x.sim.Journal().Calls {

@@ -19,7 +19,7 @@ import (
 func newTargetWithoutVMHosts(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	t.Helper()
 	if isOnSite() && !isLXDColumn() {
-		t.Skip("MAAS makes the VMs in the column " + columnMAAS + ", and this is about who makes them in LXD")
+		t.Skip("in the column " + columnMAAS + " MAAS makes the VMs, and this test needs a provider that makes them in LXD")
 	}
 	gone := func(m *sim.Model) {
 		listenOnLoopback(m)

@@ -69,7 +69,7 @@ func (e *storyStop) stopStories(why string) {
 func (e *storyStop) reason() string {
 	select {
 	case <-e.begun:
-		return "no story begins any more: " + e.why
+		return "no further story begins: " + e.why
 	default:
 		return ""
 	}
@@ -94,12 +94,12 @@ func (s *site) watchForEnd(signals <-chan os.Signal, deadline <-chan time.Time, 
 		why = fmt.Sprintf("the %s of %s are over", s.Deadline, realmaas.DeadlineVariable)
 	}
 	s.storyStop.stopStories(why)
-	fmt.Println(s.storyStop.reason() + "; those that are under way end, and clean up. A second Ctrl-C ends them at once.")
+	fmt.Println(s.storyStop.reason() + "; running stories end and clean up. A second Ctrl-C ends them at once.")
 	select {
 	case <-signals:
 	case <-time.After(storiesEndTimeout):
 	}
-	fmt.Println("the run ends in the middle of stories; what it has done is taken back")
+	fmt.Println("the run ends in the middle of stories; it undoes its changes")
 	exit(s.undoAndCompare(1))
 }
 

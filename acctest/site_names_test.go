@@ -28,7 +28,7 @@ type nameTranslator struct {
 // missingReason is the reason to skip a test that needs an object which the
 // environment does not name.
 func missingReason(word string) string {
-	return "this MAAS has nothing that stands for " + word + " of the simulated world: docs/real-maas.md says which variable names it"
+	return "this MAAS has no object for " + word + " of the simulated model: docs/real-maas.md says which variable names one"
 }
 
 // existingName is the name of a word on this MAAS; ok is false where it has

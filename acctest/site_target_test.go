@@ -54,7 +54,7 @@ func (s *site) newTarget(t *testing.T) *target {
 		t.Skip(s.unusableReason)
 	}
 	if isLXDColumn() && len(s.LXDs) == 0 {
-		t.Skipf("VMs are made in LXD, and %s names none", realmaas.LXDVariable)
+		t.Skipf("the provider makes VMs in LXD, and %s names no LXD", realmaas.LXDVariable)
 	}
 	s.awaitSlot(t)
 	x := &target{
@@ -78,7 +78,7 @@ func (s *site) newTarget(t *testing.T) *target {
 		for _, prefix := range x.ownPrefixes.list() {
 			removed, err := s.sweep(ctx, prefix)
 			if err != nil {
-				t.Errorf("cannot remove what the test left: %v", err)
+				t.Errorf("cannot clean up after the test: %v", err)
 			}
 			for _, what := range removed {
 				t.Log("removed after the test: " + what)
@@ -155,7 +155,7 @@ func leaveOut(t *testing.T, step, reason string) {
 // it. On a real MAAS it skips the test.
 func (x *target) simulatorOrSkip() *sim.Server {
 	if x.sim == nil {
-		x.t.Skip("it breaks MAAS, or looks inside, from here on")
+		x.t.Skip("from here on it breaks MAAS, or reads its inside")
 	}
 	return x.sim
 }
@@ -258,7 +258,7 @@ func (x *target) instances() []sim.Instance {
 		return x.sim.Instances()
 	}
 	if !x.canInspectLXDs() {
-		leaveOut(x.t, "look into LXD", realmaas.LXDVariable+" names none; MAAS's machines are counted")
+		leaveOut(x.t, "look into LXD", realmaas.LXDVariable+" names none; the test uses MAAS's machines instead")
 		var out []sim.Instance
 		for _, m := range x.machines() {
 			if m.Host != "" {
@@ -319,7 +319,7 @@ func (x *target) servers() iter.Seq2[string, realmaas.LXD] {
 func (x *target) countCalls(t *testing.T, route string) (n int, counted bool) {
 	t.Helper()
 	if x.sim == nil {
-		leaveOut(t, "count the calls of "+route, "a real MAAS keeps no journal of them")
+		leaveOut(t, "count the calls of "+route, "a real MAAS has no journal of calls")
 		return 0, false
 	}
 	return x.sim.Journal().Count(route), true
@@ -329,7 +329,7 @@ func (x *target) countCalls(t *testing.T, route string) (n int, counted bool) {
 func (x *target) wantNoOvercommit(t *testing.T) {
 	t.Helper()
 	if x.sim == nil {
-		leaveOut(t, "look for VM hosts that were promised more than they have", "MAAS keeps no record of what was")
+		leaveOut(t, "look for VM hosts that were promised more than they have", "MAAS has no history of promises")
 		return
 	}
 	for _, excess := range x.sim.Overcommits() {
@@ -388,7 +388,7 @@ func (x *target) resumeMachines(names ...string) {
 func (x *target) skipUnlessDriven(t *testing.T) {
 	t.Helper()
 	if x.sim == nil && theSite.pilot == nil {
-		t.Skipf("its transitions fail when it wants, and %s names no command that does it", realmaas.DriveVariable)
+		t.Skipf("it makes transitions fail, and %s names no command for that", realmaas.DriveVariable)
 	}
 }
 
@@ -461,7 +461,7 @@ func (x *target) editMachineOnSite(t *testing.T, name string, e sim.MachineEdit)
 		err = theSite.client.Operate(t.Context(), m.SystemID, map[bool]string{true: "lock", false: "unlock"}[*e.Locked], nil)
 	}
 	if err == nil && (e.StatusName != nil || e.PowerState != nil || e.OwnerData != nil) {
-		t.Skip("it sets what MAAS lets nobody set")
+		t.Skip("it sets fields that MAAS's API cannot set")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -587,7 +587,7 @@ func (x *metalTarget) checkCores(times int64) knownvalue.Check {
 	}
 	return knownvalue.Int64Func(func(n int64) error {
 		if n < times {
-			return fmt.Errorf("%d is no number of cores", n)
+			return fmt.Errorf("%d is not a number of cores", n)
 		}
 		return nil
 	})

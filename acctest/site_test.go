@@ -68,7 +68,7 @@ func openSite() error {
 		return err
 	}
 	if settings.VMHost == "" || settings.Image == "" {
-		return fmt.Errorf("on a real MAAS the suite also needs %s and %s", realmaas.VMHostVariable, realmaas.ImageVariable)
+		return fmt.Errorf("on a real MAAS also set %s and %s", realmaas.VMHostVariable, realmaas.ImageVariable)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endingSignals...)
@@ -100,8 +100,8 @@ func (s *site) open(ctx context.Context) (err error) {
 	}
 	driving, end := context.WithCancel(context.Background())
 	s.undo.push("end the pilot", func(context.Context) error { end(); return nil })
-	s.undo.push("compare MAAS with what it was", s.compareInventory)
-	s.undo.push("remove what the run left", func(ctx context.Context) error {
+	s.undo.push("compare MAAS with its state before the run", s.compareInventory)
+	s.undo.push("remove the run's leftovers", func(ctx context.Context) error {
 		removed, err := s.sweep(ctx, runPrefix())
 		for _, what := range removed {
 			fmt.Println("removed after the run: " + what)
@@ -142,7 +142,7 @@ func (s *site) prepare(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", realmaas.MachinesVariable, err)
 		}
 		if m.StatusName != "Ready" || m.Owner != "" {
-			return fmt.Errorf("%s: machine %s is %s of %q, and must be Ready and nobody's", realmaas.MachinesVariable, name, m.StatusName, m.Owner)
+			return fmt.Errorf("%s: machine %s is %s and owned by %q; it must be Ready and without an owner", realmaas.MachinesVariable, name, m.StatusName, m.Owner)
 		}
 		s.lent, s.lentIDs = append(s.lent, m), append(s.lentIDs, m.SystemID)
 	}
@@ -185,14 +185,14 @@ func (s *site) prepare(ctx context.Context) error {
 }
 
 // errNoLXDHost says that MAAS has no LXD host of the provider with that name.
-var errNoLXDHost = errors.New("no machine says that it is LXD host")
+var errNoLXDHost = errors.New("no machine has the mark of an LXD host")
 
 // lendHost makes the last lent machine an LXD host for the run. It deploys the
 // machine and marks the first LXD as its own. So the provider makes VMs in that
 // LXD.
 func (s *site) lendHost(ctx context.Context) (siteHost, error) {
 	if len(s.LXDs) == 0 || len(s.lent) == 0 {
-		s.unusableReason = fmt.Sprintf("no LXD host of the provider's is called %s; to make one, name an LXD with %s and a machine with %s",
+		s.unusableReason = fmt.Sprintf("no LXD host of the provider has the name %s; to make one, name an LXD with %s and a machine with %s",
 			s.VMHost, realmaas.LXDVariable, realmaas.MachinesVariable)
 		return siteHost{}, nil
 	}
@@ -441,7 +441,7 @@ func (s *site) lentPairs() chan []realmaas.Machine {
 func (s *site) lendMachines(t *testing.T) []realmaas.Machine {
 	t.Helper()
 	if len(s.lent) == 0 {
-		t.Skipf("it deploys a machine of MAAS, and %s names none", realmaas.MachinesVariable)
+		t.Skipf("it deploys a machine, and %s names none", realmaas.MachinesVariable)
 	}
 	if pair, ok := s.borrowed.Load(t); ok {
 		return pair.([]realmaas.Machine)

@@ -92,7 +92,7 @@ func TestPackageNames(t *testing.T) {
 	for _, p := range ourPackages(t) {
 		for part := range strings.SplitSeq(p.folder()+"/"+p.Name, "/") {
 			if slices.Contains(vague, part) {
-				t.Errorf("%s: %q says nothing about what is in it; name the concept", p.folder(), part)
+				t.Errorf("%s: the name %q says nothing about the contents; name the concept", p.folder(), part)
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func TestTopLevel(t *testing.T) {
 		}
 		seen[name] = true
 		if !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) {
-			t.Errorf("%s does not belong at the top; allowed are %s", name, strings.Join(allowed, ", "))
+			t.Errorf("%s does not belong at the top level; allowed are %s", name, strings.Join(allowed, ", "))
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (x *target) actAtStatus(t *testing.T, name, status string, act func(sim.Mac
 func (x *target) awaitCall(t *testing.T, route string) {
 	t.Helper()
 	if x.sim == nil {
-		t.Skip("it acts while a call is under way, and a real MAAS keeps no journal of calls")
+		t.Skip("it acts during a call, and a real MAAS has no journal of calls")
 	}
 	x.waitUntil(t, route+" is called", func() bool { return x.sim.Journal().Count(route) > 0 })
 }

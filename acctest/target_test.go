@@ -49,7 +49,7 @@ const ledgerVariable = "MAASLXD_LEDGER"
 // away from the simulator.
 func TestMain(m *testing.M) {
 	if !slices.Contains([]string{columnMAAS, columnLXD}, currentColumn()) {
-		fmt.Fprintf(os.Stderr, "%s is %q, and may be %s or %s\n", columnVariable, currentColumn(), columnMAAS, columnLXD)
+		fmt.Fprintf(os.Stderr, "%s is %q; set it to %s or %s\n", columnVariable, currentColumn(), columnMAAS, columnLXD)
 		os.Exit(1)
 	}
 	if err := openSite(); err != nil {
@@ -143,7 +143,7 @@ func newTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 func newSimulatedTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
 	if isOnSite() {
-		t.Skip("runs only on the simulator: it breaks MAAS, or looks inside")
+		t.Skip("runs only on the simulator: it breaks MAAS, or reads its inside")
 	}
 	skipUnlessInColumn(t)
 	m := simulatedModel()

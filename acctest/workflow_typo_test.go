@@ -200,7 +200,7 @@ func TestAccWorkflowTypoHost(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			if isOnSite() && strings.HasPrefix(title, "MachineBy") {
-				t.Skip("it is about the spelling of a name of the simulated world")
+				t.Skip("it is about the spelling of a name in the simulated model")
 			}
 			w.configure(t, x.config(tc.config))
 			w.wantRefusedPlan(t, tc.want)

@@ -166,8 +166,8 @@ func TestParse(t *testing.T) {
 		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-growth", "", "-hosts", ""}, "nothing to measure"},
 		"OneGrowth":     {"One number has nothing to be compared with.", []string{"-growth", "1000"}, "-growth: name two numbers"},
 		"SameGrowth":    {"Nor has the same one.", []string{"-growth", "1000,1000"}, "-growth: name two numbers"},
-		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
-		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
+		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is not a number`},
+		"Stray":         {"A word that is not a flag is a mistake.", []string{"100"}, `"100" is not a flag`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

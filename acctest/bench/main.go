@@ -85,12 +85,12 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
 	f.StringVar(&o.peer, "peer", "", "`binary` of another provider to compare with")
-	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration; by default that for canonical/maas")
+	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration (default: the one for canonical/maas)")
 	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
 	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
-	f.Var(&o.growth, "growth", "`numbers` of VMs to plan, whose costs for each are compared; empty for none")
-	f.Var(&o.hosts, "hosts", "`numbers` of machines to make hosts of, plan, change and destroy; empty for none")
-	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform may do at once")
+	f.Var(&o.growth, "growth", "`numbers` of VMs to plan, to compare the cost of each VM; empty for none")
+	f.Var(&o.hosts, "hosts", "`numbers` of machines to turn into hosts, plan, change and destroy; empty for none")
+	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform runs at once")
 	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
 	if err := f.Parse(args); err != nil {
@@ -98,17 +98,17 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	}
 	switch {
 	case f.NArg() > 0:
-		return o, fmt.Errorf("%q is no flag; bench -h lists them", f.Arg(0))
+		return o, fmt.Errorf("%q is not a flag; bench -h lists the flags", f.Arg(0))
 	case o.peer == "" && o.peerConfig != "":
-		return o, errors.New("-peer-config is a configuration for a provider: name its binary with -peer")
+		return o, errors.New("-peer-config is the configuration of another provider: name its binary with -peer")
 	case len(o.parallelism) == 0:
-		return o, errors.New("-parallelism: name at least one number, as 10")
+		return o, errors.New("-parallelism: name at least one number, for example 10")
 	case len(o.vms)+len(o.reads)+len(o.growth)+len(o.hosts) == 0:
 		return o, errors.New("-vms, -reads, -growth and -hosts are all empty: there is nothing to measure")
 	}
 	slices.Sort(o.growth)
 	if len(o.growth) == 1 || len(slices.Compact(slices.Clone(o.growth))) < len(o.growth) {
-		return o, errors.New("-growth: name two numbers or more, each once, as 1000,5000")
+		return o, errors.New("-growth: name at least two different numbers, for example 1000,5000")
 	}
 	return o, nil
 }

@@ -25,7 +25,7 @@ func (n *numbers) Set(text string) error {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		number, err := strconv.Atoi(word)
 		if err != nil || number < 1 {
-			return fmt.Errorf("%q is no number from 1 on", word)
+			return fmt.Errorf("%q is not a number of at least 1", word)
 		}
 		*n = append(*n, number)
 	}

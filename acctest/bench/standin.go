@@ -66,7 +66,7 @@ func runStandIn(provider, notes string) int {
 		err = appendNote(notes, processNoteOf(cmd.ProcessState))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench: cannot write down what the provider used:", err)
+		fmt.Fprintln(os.Stderr, "bench: cannot write the usage of the provider:", err)
 		return 1
 	}
 	return max(cmd.ProcessState.ExitCode(), 0) // -1: a signal ended it, as Terraform does last

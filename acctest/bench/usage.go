@@ -48,7 +48,7 @@ type usage struct {
 func readUsage(path string) (usage, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usage{}, fmt.Errorf("the provider was never started in its stand-in's place")
+		return usage{}, fmt.Errorf("Terraform never started the provider through its stand-in")
 	} else if err != nil {
 		return usage{}, err
 	}
@@ -60,7 +60,7 @@ func readUsage(path string) (usage, error) {
 		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return u, fmt.Errorf("cannot read what the provider used: %w", err)
+			return u, fmt.Errorf("cannot read the usage of the provider: %w", err)
 		}
 		alive[n.PID] = !n.Ended
 		if !n.Ended {

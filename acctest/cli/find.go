@@ -35,7 +35,7 @@ func NewFinder(ctx context.Context) (*Finder, error) {
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot find the repository's root by go list -m: %w", err)
+		return "", fmt.Errorf("cannot find the repository's root with go list -m: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -46,14 +46,14 @@ func (f *Finder) Find(ctx context.Context) (CLI, error) {
 	if name := lookupVariable(f.Environ, BuildVariable); name != "" {
 		p, known := products[name]
 		if !known {
-			return CLI{}, fmt.Errorf("%s is %q: it takes opentofu or terraform; unset it to let one be found", BuildVariable, name)
+			return CLI{}, fmt.Errorf("%s is %q: set it to opentofu or terraform, or unset it to use an installed CLI", BuildVariable, name)
 		}
 		return f.findOrBuild(ctx, p)
 	}
 	if path := lookupVariable(f.Environ, PathVariable); path != "" {
 		c, err := identifyCLI(ctx, path, f.Environ)
 		if err != nil {
-			return CLI{}, fmt.Errorf("%s: %w; unset it to let one be found or built", PathVariable, err)
+			return CLI{}, fmt.Errorf("%s: %w; unset it to use an installed CLI or build one", PathVariable, err)
 		}
 		return c, nil
 	}

@@ -95,7 +95,7 @@ func withoutImports(source []byte, packages []string) ([]byte, error) {
 		}
 	}
 	if len(packages) > 0 && len(marks) == 0 {
-		return nil, fmt.Errorf("%s imports none of %s: its version is not the one that this was written for", backendList, strings.Join(packages, ", "))
+		return nil, fmt.Errorf("%s imports none of %s: this code does not know that version", backendList, strings.Join(packages, ", "))
 	}
 	var kept strings.Builder
 lines:

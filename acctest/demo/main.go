@@ -21,7 +21,7 @@ import (
 
 func main() {
 	bin := flag.String("bin", "bin", "`directory` of the built provider and simulator")
-	config := flag.String("config", "examples/demo", "`directory` of the configuration and of the simulated world, with the module fleet beside it")
+	config := flag.String("config", "examples/demo", "`directory` of the configuration and the simulated model, with the module fleet beside it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

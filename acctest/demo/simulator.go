@@ -55,7 +55,7 @@ func startSimulator(ctx context.Context, program, world string) (*simulator, err
 	}
 	if err != nil {
 		s.stop()
-		return nil, fmt.Errorf("the simulator did not come up: %w\n%s", err, stderr.Bytes())
+		return nil, fmt.Errorf("the simulator did not start: %w\n%s", err, stderr.Bytes())
 	}
 	return s, nil
 }

@@ -122,7 +122,7 @@ func startSimulator(cmd *exec.Cmd) (*simulator, error) {
 	access := accessLine.FindStringSubmatch(lines.Text())
 	if access == nil {
 		s.stopProcess()
-		return nil, fmt.Errorf("maassim does not say how it is reached, but %q", lines.Text())
+		return nil, fmt.Errorf("maassim does not print its address and key, but %q", lines.Text())
 	}
 	s.url, s.key, s.controlURL = access[1], access[2], strings.TrimSuffix(access[1], "/MAAS")+"/_sim"
 	return s, nil

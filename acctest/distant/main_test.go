@@ -23,7 +23,7 @@ func TestLaunchFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(program) //nolint:noctx // startSimulator ends it
-			if s, err := startSimulator(cmd); err == nil || s != nil || !strings.Contains(err.Error(), "does not say how it is reached") {
+			if s, err := startSimulator(cmd); err == nil || s != nil || !strings.Contains(err.Error(), "does not print its address and key") {
 				t.Errorf("it is launched: %v", err)
 			}
 			if cmd.ProcessState == nil {

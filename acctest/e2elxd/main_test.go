@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	e2eEnabled = flag.Bool("e2e", false, "boot real hosts, which needs root and the packages that make e2e-lxd installs; what is missing is then a failure")
-	keepLogs   = flag.Bool("e2e.keep", false, "show where the logs are, and leave them there")
+	e2eEnabled = flag.Bool("e2e", false, "boot real hosts; this needs root and the packages that make e2e-lxd installs, and fails without them")
+	keepLogs   = flag.Bool("e2e.keep", false, "print the path of the logs, and keep them")
 )
 
 // TestMain starts three processes in turn. The first builds the image, the
@@ -39,6 +39,6 @@ func exitStatus(status int, err error) int {
 func needE2E(t *testing.T) {
 	t.Helper()
 	if !*e2eEnabled {
-		t.Skip("real hosts are booted only where that is asked for, as root on Debian: make e2e-lxd")
+		t.Skip("real hosts are booted only by make e2e-lxd, as root on Debian")
 	}
 }

@@ -87,7 +87,7 @@ func addLinked(ctx context.Context, linked map[linkedPackage]bool, folder string
 	list.Stderr = os.Stderr
 	printed, err := list.Output()
 	if err != nil {
-		return fmt.Errorf("cannot list what %s is built of for %s: %w", strings.Join(programs, " "), target, err)
+		return fmt.Errorf("cannot list the packages of %s for %s: %w", strings.Join(programs, " "), target, err)
 	}
 	for line := range strings.Lines(string(printed)) {
 		part := strings.Split(strings.TrimSpace(line), "|")
@@ -126,7 +126,7 @@ func collectTexts(linked []linkedPackage) ([]licenceText, error) {
 			}
 			body := string(bytes.TrimSpace(data))
 			if name := copyleftLicence.FindString(body); name != "" {
-				wrong = append(wrong, fmt.Errorf("%s is under the %s (%s): it may not be linked", p.path, name, filepath.Base(file)))
+				wrong = append(wrong, fmt.Errorf("%s is under the %s (%s): a release may not link it", p.path, name, filepath.Base(file)))
 			}
 			if byText[body] == nil {
 				byText[body] = &licenceText{text: body}

@@ -148,7 +148,7 @@ all      2        0     2
 			reason:  "A filter that fits nothing must not look like one whose mutants died.",
 			patches: map[string]string{"rule-01/always": patchOf("^TestFits$", "return true")},
 			only:    "rule-13",
-			err:     []string{`there is no mutant named "rule-13"`},
+			err:     []string{`no mutant has "rule-13" in its path`},
 		},
 	}
 	for name, tc := range cases {

@@ -40,7 +40,7 @@ func readMutants(folder, only string) ([]mutant, error) {
 		}
 	}
 	if len(mutants) == 0 {
-		errs = append(errs, fmt.Errorf("there is no mutant named %q below %s", only, folder))
+		errs = append(errs, fmt.Errorf("no mutant has %q in its path below %s", only, folder))
 	}
 	return mutants, errors.Join(errs...)
 }

@@ -85,7 +85,7 @@ func (l *Lender) Lend(m world.LXDMachine) (world.RealLXD, error) {
 }
 
 // errVMStartNotWanted is the reason of a lender without StartsVMs.
-var errVMStartNotWanted = errors.New("it takes time, and is done for a few tests")
+var errVMStartNotWanted = errors.New("starting VMs takes time, so only a few tests do it")
 
 // tryVMStart returns why VMs are not started, or nil.
 func (l *Lender) tryVMStart(s *lxdtest.Server) error {
@@ -94,7 +94,7 @@ func (l *Lender) tryVMStart(s *lxdtest.Server) error {
 		err = s.TryBoot()
 	}
 	if err != nil {
-		l.report(fmt.Sprintf("VMs are made, not started, and taken as started: %v", err))
+		l.report(fmt.Sprintf("VMs are made but not started, and count as started: %v", err))
 		return err
 	}
 	l.report("VMs are made and started")

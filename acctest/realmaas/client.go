@@ -38,7 +38,7 @@ const maxAnswerBytes = 512 << 20
 func NewClient(address, apiKey string) (*Client, error) {
 	parts := strings.Split(apiKey, ":")
 	if len(parts) != 3 {
-		return nil, errors.New("the API key has not three parts with colons between them")
+		return nil, errors.New("the API key must have three parts, separated by colons")
 	}
 	address = strings.TrimSuffix(address, "/")
 	if !strings.HasSuffix(address, "/MAAS") {

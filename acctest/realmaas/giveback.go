@@ -79,7 +79,7 @@ func operationTowardsReady(m Machine, commissions bool) (string, error) {
 	op, known := operationsByStatus[m.StatusName]
 	switch {
 	case !known:
-		return "", fmt.Errorf("cannot give back machine %s: no operation is known for the status %s", m.Hostname, m.StatusName)
+		return "", fmt.Errorf("cannot give back machine %s: there is no operation for the status %s", m.Hostname, m.StatusName)
 	case commissions && (m.StatusName == "Commissioning" || m.StatusName == "Testing"):
 		return "", nil
 	}

@@ -73,7 +73,7 @@ func certificateFingerprint(state tls.ConnectionState) string {
 // fingerprint.
 func (l LXD) checkFingerprint(state tls.ConnectionState) error {
 	if is := certificateFingerprint(state); l.Fingerprint != "" && is != l.Fingerprint {
-		return fmt.Errorf("it shows the certificate %s, want %s", is, l.Fingerprint)
+		return fmt.Errorf("the LXD has the certificate %s, want %s", is, l.Fingerprint)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestLXDAway(t *testing.T) {
 			t.Errorf("%s\nIt has %v, %v", reason, all, err)
 		}
 		if _, err := l.Sweep(t.Context(), "tf-acc-0001-"); err == nil {
-			t.Errorf("%s\nA sweep is no error.", reason)
+			t.Errorf("%s\nA sweep of it must be an error.", reason)
 		}
 	}
 }

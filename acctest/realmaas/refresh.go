@@ -24,7 +24,7 @@ func (c *Client) WhyNotRefresh(ctx context.Context, vmHost int, lxds []LXD) (str
 	}
 	n := slices.IndexFunc(lxds, func(l LXD) bool { return hostPort(l.Address) == hostPort(at.Address) })
 	if n < 0 {
-		return fmt.Sprintf("%s does not name the LXD at %s, which tells what instances it has", LXDVariable, at.Address), nil
+		return fmt.Sprintf("%s does not name the LXD at %s, so its instances are unknown", LXDVariable, at.Address), nil
 	}
 	instances, err := lxds[n].Instances(ctx)
 	if err != nil {

@@ -63,7 +63,7 @@ func ReadSettings(getenv func(string) string) (*Settings, error) {
 	case s.URL == "" && s.Key == "":
 		return nil, nil
 	case s.URL == "" || s.Key == "":
-		return nil, fmt.Errorf("set both %s and %s for a real MAAS, or neither for the simulator", URLVariable, KeyVariable)
+		return nil, fmt.Errorf("set both %s and %s for a real MAAS, or none of them for the simulator", URLVariable, KeyVariable)
 	}
 	if s.Project == "" {
 		s.Project = "default"
@@ -75,7 +75,7 @@ func ReadSettings(getenv func(string) string) (*Settings, error) {
 		}
 		var err error
 		if *into, err = time.ParseDuration(text); err != nil || *into <= 0 {
-			return nil, fmt.Errorf("%s: %q is no time, such as 5s or 12h", variable, text)
+			return nil, fmt.Errorf("%s: %q is not a duration; write one such as 5s or 12h", variable, text)
 		}
 	}
 	if text := getenv(CACertVariable); text != "" {
@@ -87,7 +87,7 @@ func ReadSettings(getenv func(string) string) (*Settings, error) {
 	if text := getenv(ParallelVariable); text != "" {
 		var err error
 		if s.Parallel, err = strconv.Atoi(text); err != nil || s.Parallel < 1 {
-			return nil, fmt.Errorf("%s: %q is no number of stories", ParallelVariable, text)
+			return nil, fmt.Errorf("%s: %q is not a number of stories", ParallelVariable, text)
 		}
 	}
 	return s, s.readLXDs(getenv)
@@ -144,7 +144,7 @@ func (s *Settings) Open(ctx context.Context) (*Client, error) {
 // neededPEM is [pemText] of a variable that an LXD needs.
 func neededPEM(text string) (string, error) {
 	if text == "" {
-		return "", errors.New("want PEM text or the name of a file: it is needed with " + LXDVariable)
+		return "", errors.New("set PEM text or the name of a file: it is needed with " + LXDVariable)
 	}
 	return pemText(text)
 }

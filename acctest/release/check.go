@@ -63,7 +63,7 @@ func checkBill(path string) error {
 		Components []json.RawMessage `json:"components"`
 	}
 	if err := json.Unmarshal(data, &bill); err != nil || bill.BOMFormat != "CycloneDX" || len(bill.Components) == 0 {
-		return fmt.Errorf("%s is no bill of materials (%v)", path, err)
+		return fmt.Errorf("%s is not a bill of materials (%v)", path, err)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (m Dist) checkSums(want map[string]string) error {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		path, ok := want[name]
 		if !ok {
-			wrong = append(wrong, fmt.Errorf("%s names %q, which is no part of the release", list, name))
+			wrong = append(wrong, fmt.Errorf("%s names %q, which is not part of the release", list, name))
 			continue
 		}
 		seen[name] = true

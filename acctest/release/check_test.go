@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 		"EmptyBill": {
 			reason: "A program without parts was not looked into.",
 			spoil:  func(_ *testing.T, f map[string][]byte) { f[linux+".cdx.json"] = []byte(`{"bomFormat": "CycloneDX"}`) },
-			says:   "is no bill of materials",
+			says:   "is not a bill of materials",
 		},
 		"NoSumOfTheManifest": {
 			reason: "The registry wants it.",

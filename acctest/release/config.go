@@ -30,7 +30,7 @@ type Target struct{ GOOS, GOARCH string }
 func (t *Target) UnmarshalText(text []byte) error {
 	system, processor, ok := strings.Cut(string(text), "_")
 	if !ok || system == "" || processor == "" || strings.Contains(processor, "_") {
-		return fmt.Errorf("%q is no target: want a system and a processor, such as linux_amd64", text)
+		return fmt.Errorf("%q is not a target: want a system and an architecture, such as linux_amd64", text)
 	}
 	t.GOOS, t.GOARCH = system, processor
 	return nil

@@ -75,7 +75,7 @@ func TestReadConfig(t *testing.T) {
 		"NoBuild":   {"An empty list of licences would look complete.", "version: 2\n", "names no build"},
 		"NoTarget":  {"goreleaser would choose targets that nobody checked.", "builds: [{id: x, main: ./x}]\n", "no target"},
 		"NoPackage": {"goreleaser would build the root.", "builds: [{id: x, targets: [linux_amd64]}]\n", "no package"},
-		"Variant":   {"Archives of two variants would get one name.", "builds: [{id: x, main: ./x, targets: [linux_amd64_v1]}]\n", "no target"},
+		"Variant":   {"Archives of two variants would get one name.", "builds: [{id: x, main: ./x, targets: [linux_amd64_v1]}]\n", "is not a target"},
 		"Other":     {"It is another file.", "[]\n", "cannot read"},
 	}
 	for name, tc := range cases {

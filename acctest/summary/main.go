@@ -23,8 +23,8 @@ import (
 )
 
 func main() {
-	want := flag.String("want", "", "comma separated `kinds` of which at least one test must have run")
-	stories := flag.Int("stories", 0, "`number` of tests of each wanted kind that must have run on a MAAS that was there")
+	want := flag.String("want", "", "`kinds`, separated by commas, of which at least one test must have run")
+	stories := flag.Int("stories", 0, "`number` of tests of each wanted kind that must have run on an existing MAAS")
 	flag.Parse()
 	files := flag.Args()
 	if len(files) == 0 {
@@ -66,7 +66,7 @@ func (r *report) readFile(path string) error {
 		column, name = "", path
 	}
 	if name == "" {
-		return fmt.Errorf("name the file that gotestsum --jsonfile wrote, or set GOTESTSUM_JSONFILE")
+		return fmt.Errorf("name the file of gotestsum --jsonfile, or set GOTESTSUM_JSONFILE")
 	}
 	file, err := os.Open(name)
 	if err != nil {

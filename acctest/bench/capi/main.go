@@ -63,8 +63,8 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge")
 	f.StringVar(&o.components, "components", "", "`file` infrastructure-components.yaml that make manifests wrote")
 	f.IntVar(&o.machines, "machines", 100, "`number` of machines to make and to delete, in tens; 0: none")
-	f.IntVar(&o.rest, "rest", 1000, "`number` of Ready machines to leave alone, in tens; 0: none")
-	f.DurationVar(&o.watch, "watch", 2*time.Minute, "`time` for which they are left alone, in whole minutes")
+	f.IntVar(&o.rest, "rest", 1000, "`number` of Ready machines to leave at rest, in tens; 0: none")
+	f.DurationVar(&o.watch, "watch", 2*time.Minute, "`time` for which they are at rest, in whole minutes")
 	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
 	if err := f.Parse(args); err != nil {
@@ -76,15 +76,15 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 func (o options) check(stray []string) error {
 	switch {
 	case len(stray) > 0:
-		return fmt.Errorf("%q is no flag; capi -h lists them", stray[0])
+		return fmt.Errorf("%q is not a flag; capi -h lists the flags", stray[0])
 	case o.machines < 0 || o.machines%machinesEach != 0:
-		return fmt.Errorf("-machines: %d is no number of whole clusters of %d", o.machines, machinesEach)
+		return fmt.Errorf("-machines: %d must be a multiple of %d, the machines of a cluster", o.machines, machinesEach)
 	case o.rest < 0 || o.rest%machinesEach != 0:
-		return fmt.Errorf("-rest: %d is no number of whole clusters of %d", o.rest, machinesEach)
+		return fmt.Errorf("-rest: %d must be a multiple of %d, the machines of a cluster", o.rest, machinesEach)
 	case o.machines+o.rest == 0:
 		return errors.New("-machines and -rest are both 0: there is nothing to measure")
 	case o.watch < time.Minute || o.watch%time.Minute != 0:
-		return fmt.Errorf("-watch: %v is no number of whole minutes; machines at rest are looked at once a minute", o.watch)
+		return fmt.Errorf("-watch: %v must be whole minutes, because machines at rest are looked at once a minute", o.watch)
 	}
 	return nil
 }

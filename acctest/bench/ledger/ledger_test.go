@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		"Negative":   {"Fewer than none are none.", []string{"-cluster-bin", "x", "-kills", "-1"}, "from 0 on"},
 		"Few":        {"Each writer must write.", []string{"-cluster-bin", "x", "-reserves", "31"}, "-reserves: 31"},
 		"NoApply":    {"Without VMs there is no apply; with them there is one.", []string{"-cluster-bin", "x", "-applies", "0"}, "-applies: 0"},
-		"StrayWords": {"A word that is no flag is a mistake.", []string{"-cluster-bin", "x", "100"}, `"100" is no flag`},
+		"StrayWords": {"A word that is not a flag is a mistake.", []string{"-cluster-bin", "x", "100"}, `"100" is not a flag`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

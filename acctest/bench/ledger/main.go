@@ -62,13 +62,13 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f := flag.NewFlagSet("ledger", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge and provider")
-	f.StringVar(&o.clusterBin, "cluster-bin", "", "`file` of a capi-bridge that was built with dqlite")
-	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers and for etcd, on the disk that is to be measured (default: that of temporary files)")
+	f.StringVar(&o.clusterBin, "cluster-bin", "", "`file` of a capi-bridge built with dqlite")
+	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers and etcd, on the disk to measure (default: that of temporary files)")
 	f.IntVar(&o.rounds, "rounds", 10, "`number` of rounds in which the stores take turns; 0: none")
-	f.IntVar(&o.reserves, "reserves", 200, "`number` of reservations of a store in a round")
-	f.IntVar(&o.kills, "kills", 10, "`number` of times that the leader of three nodes is killed; 0: never")
+	f.IntVar(&o.reserves, "reserves", 200, "`number` of reservations for each store in a round")
+	f.IntVar(&o.kills, "kills", 10, "how often (`number`) to kill the leader of three nodes; 0: never")
 	f.IntVar(&o.vms, "vms", 100, "`number` of VMs that Terraform makes; 0: none")
-	f.IntVar(&o.applies, "applies", 3, "`number` of times that it makes them with each ledger")
+	f.IntVar(&o.applies, "applies", 3, "how often (`number`) to make them with each ledger")
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -79,17 +79,17 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 func (o options) check(stray []string) error {
 	switch {
 	case len(stray) > 0:
-		return fmt.Errorf("%q is no flag; ledger -h lists them", stray[0])
+		return fmt.Errorf("%q is not a flag; ledger -h lists the flags", stray[0])
 	case o.clusterBin == "" && o.rounds+o.kills > 0:
-		return errors.New("-cluster-bin: name a capi-bridge that was built with dqlite, which make build-cluster builds; or give -rounds 0 -kills 0")
+		return errors.New("-cluster-bin: name a capi-bridge that was built with dqlite, as by make build-cluster, or give -rounds 0 -kills 0")
 	case min(o.rounds, o.kills, o.vms) < 0:
-		return errors.New("-rounds, -kills and -vms are numbers from 0 on")
+		return errors.New("-rounds, -kills and -vms must be at least 0")
 	case o.rounds+o.kills+o.vms == 0:
 		return errors.New("-rounds, -kills and -vms are all 0: there is nothing to measure")
 	case o.reserves < maxWriters:
-		return fmt.Errorf("-reserves: %d leaves some of %d writers nothing to do", o.reserves, maxWriters)
+		return fmt.Errorf("-reserves: %d must be at least %d, one for each writer", o.reserves, maxWriters)
 	case o.applies < 1:
-		return fmt.Errorf("-applies: %d is no number from 1 on", o.applies)
+		return fmt.Errorf("-applies: %d is not a number of at least 1", o.applies)
 	}
 	return nil
 }

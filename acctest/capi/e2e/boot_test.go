@@ -56,7 +56,7 @@ func (l *lifeWorld) applyCNI(c cluster) {
 	}
 	file := os.Getenv(cniVariable)
 	if file == "" {
-		c.t.Logf("%s names no manifest: the image is to bring the network of the pods", cniVariable)
+		c.t.Logf("%s names no manifest: the image must contain the network of the pods", cniVariable)
 		return
 	}
 	objects, err := kubetest.ReadManifestFiles(file)

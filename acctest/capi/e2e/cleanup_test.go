@@ -42,7 +42,7 @@ func (l *lifeWorld) cleanUp(t *testing.T) {
 	}
 	for _, what := range append(removed, swept...) {
 		if what != "resource pool "+l.lentPool {
-			t.Errorf("was left, and is removed: %s", what)
+			t.Errorf("leftover, now removed: %s", what)
 		}
 	}
 }

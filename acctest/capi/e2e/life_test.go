@@ -55,7 +55,7 @@ func (l *lifeWorld) testVMCluster(t *testing.T) {
 // testLentMachines is a cluster whose workers are the lent machines.
 func (l *lifeWorld) testLentMachines(t *testing.T) {
 	if len(l.lent) < 2 {
-		t.Skipf("%d machines are lent, and it takes two: MAASLXD_ACC_MACHINES names them", len(l.lent))
+		t.Skipf("%d machines are lent, but this needs two: name them in MAASLXD_ACC_MACHINES", len(l.lent))
 	}
 	c := l.newLifeCluster(t, "metal", "mixed")
 	c.awaitRunning(2, l.version)

@@ -162,7 +162,7 @@ func (l *lifeWorld) prepareMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.StatusName != "Ready" || m.Owner != "" {
-			t.Fatalf("the lent machine %s is %s of %q, want Ready and nobody's", m.Hostname, m.StatusName, m.Owner)
+			t.Fatalf("the lent machine %s is %s and owned by %q; want it Ready and without an owner", m.Hostname, m.StatusName, m.Owner)
 		}
 		l.lent = append(l.lent, m)
 		if err := l.api.Change(t.Context(), m.SystemID, url.Values{"pool": {l.lentPool}}); err != nil {

@@ -43,7 +43,7 @@ func (w *Workloads) checkEndpoint(ctx context.Context, endpoint string, trusted 
 func (c *Cluster) checkToken(ctx context.Context, token string) error {
 	id, secret, found := strings.Cut(token, ".")
 	if !found {
-		return errors.New("the bootstrap token is none: it has no dot")
+		return errors.New("the bootstrap token has no dot")
 	}
 	s := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}

@@ -93,7 +93,7 @@ func readPlan(c sim.CloudInit, hostname string) (plan, error) {
 		}
 		text, ok := c.Files[command[2]]
 		if !ok {
-			return plan{}, fmt.Errorf("kubeadm %s is to read %s, which nothing writes", command[1], command[2])
+			return plan{}, fmt.Errorf("kubeadm %s reads %s, which no part of the user-data writes", command[1], command[2])
 		}
 		p := plan{initialise: command[1] == "init", files: c.Files, port: defaultPort}
 		if err := p.readConfig(fillHostname(text, hostname)); err != nil {

@@ -30,7 +30,7 @@ type Builder struct {
 func NewBuilder(ctx context.Context) (*Builder, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/maaslxd/maaslxd").Output()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the repository's root by go list -m: %w", err)
+		return nil, fmt.Errorf("cannot find the repository's root with go list -m: %w", err)
 	}
 	root := strings.TrimSpace(string(out))
 	return &Builder{
@@ -105,7 +105,7 @@ func (b *Builder) programsFolder() (string, error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(b.Module, name))
 		if err != nil {
-			return "", fmt.Errorf("cannot tell which versions to build: %w", err)
+			return "", fmt.Errorf("cannot read which versions to build: %w", err)
 		}
 		fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
 	}
@@ -119,7 +119,7 @@ func (b *Builder) buildProgram(ctx context.Context, p program, target string) er
 		return err
 	}
 	began := time.Now()
-	b.logf("building %s %s from its Go module; the first time that takes minutes", p.name, version)
+	b.logf("building %s %s from its Go module; the first build takes minutes", p.name, version)
 	if _, err := b.runGo(ctx, "build", "-ldflags", p.linkFlags(version), "-o", target, p.pkg); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func Names() []string {
 func choosePrograms(names []string) ([]program, error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("no program is called %q; there are %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("no program has the name %q; the names are %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	var chosen []program

@@ -51,6 +51,6 @@ func run(ctx context.Context, folder string) error {
 	if err := made.Install(ctx, found.Path); err != nil {
 		return err
 	}
-	fmt.Printf("release: %s in %s is whole, and %s installs it\n", made.Version, folder, found)
+	fmt.Printf("release: %s in %s is complete, and %s installs it\n", made.Version, folder, found)
 	return nil
 }
