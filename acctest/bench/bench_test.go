@@ -164,8 +164,8 @@ func TestParse(t *testing.T) {
 		"HalfAPeer":     {"A configuration alone does nothing.", []string{"-peer-config", "x"}, "with -peer"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
 		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-growth", "", "-hosts", ""}, "nothing to measure"},
-		"OneGrowth":     {"One number has nothing to be compared with.", []string{"-growth", "1000"}, "-growth: name two numbers"},
-		"SameGrowth":    {"Nor has the same one.", []string{"-growth", "1000,1000"}, "-growth: name two numbers"},
+		"OneGrowth":     {"One number has nothing to be compared with.", []string{"-growth", "1000"}, "-growth: name at least two different numbers"},
+		"SameGrowth":    {"Nor has the same one.", []string{"-growth", "1000,1000"}, "-growth: name at least two different numbers"},
 		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is not a number`},
 		"Stray":         {"A word that is not a flag is a mistake.", []string{"100"}, `"100" is not a flag`},
 	}

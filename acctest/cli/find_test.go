@@ -85,7 +85,7 @@ func TestFind(t *testing.T) {
 		"UnknownRequest": {
 			reason: "A typo in the request is told, with what it takes.",
 			build:  "tofu",
-			err:    `MAASLXD_BUILD_CLI is "tofu": it takes opentofu or terraform`,
+			err:    `MAASLXD_BUILD_CLI is "tofu": set it to opentofu or terraform`,
 		},
 		"CannotBuild": {
 			reason:   "The error passes on what go said and names a way out.",

@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		"NoCluster":  {"Nodes need a program with dqlite, which must be built.", nil, "make build-cluster"},
 		"Applies":    {"Applies do without it.", []string{"-rounds", "0", "-kills", "0"}, ""},
 		"Nothing":    {"There must be something to do.", []string{"-rounds", "0", "-kills", "0", "-vms", "0"}, "nothing to measure"},
-		"Negative":   {"Fewer than none are none.", []string{"-cluster-bin", "x", "-kills", "-1"}, "from 0 on"},
+		"Negative":   {"Fewer than none are none.", []string{"-cluster-bin", "x", "-kills", "-1"}, "must be at least 0"},
 		"Few":        {"Each writer must write.", []string{"-cluster-bin", "x", "-reserves", "31"}, "-reserves: 31"},
 		"NoApply":    {"Without VMs there is no apply; with them there is one.", []string{"-cluster-bin", "x", "-applies", "0"}, "-applies: 0"},
 		"StrayWords": {"A word that is not a flag is a mistake.", []string{"-cluster-bin", "x", "100"}, `"100" is not a flag`},
