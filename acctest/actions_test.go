@@ -13,14 +13,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// invokeAction calls an action over the provider's protocol, as a CLI of 1.14 or newer does. It
-// returns the progress, and the errors in one text.
+// invokeAction calls an action over the provider's protocol, as a CLI of 1.14
+// or newer does. It returns the progress messages, and the errors as one text.
 func (x *target) invokeAction(t *testing.T, action string, config map[string]any) (progress []string, failure string) {
 	t.Helper()
 	return invokeActionWith(t, x.providerSettings(t), action, config)
 }
 
-// invokeActionWith is invoke with these settings of the provider. Warnings are among the progress.
+// invokeActionWith is invokeAction with these settings of the provider. The
+// progress messages include warnings.
 func invokeActionWith(t *testing.T, settings map[string]any, action string, config map[string]any) (progress []string, failure string) {
 	t.Helper()
 	server, schemas := configureProvider(t, settings)
@@ -57,7 +58,7 @@ func invokeActionWith(t *testing.T, settings map[string]any, action string, conf
 	return progress, failure
 }
 
-// providerSettings are the provider block for the target.
+// providerSettings are the attributes of the provider block for the target.
 func (x *target) providerSettings(t *testing.T) map[string]any {
 	t.Helper()
 	settings := map[string]any{"api_url": x.url, "api_key": x.key, "poll_interval": x.pollInterval(), "ledger": "memory", "owner": "tf-acc"}
@@ -67,20 +68,21 @@ func (x *target) providerSettings(t *testing.T) map[string]any {
 			t.Fatal(err)
 		}
 		settings["lxd_client_cert"], settings["lxd_client_key"] = key.Certificate, key.Credentials.Key
-		if x.hostKeyPair != nil { // that which the hosts of the test trust
+		if x.hostKeyPair != nil { // the pair that the hosts of the test trust
 			settings["lxd_client_cert"], settings["lxd_client_key"] = x.hostKeyPair().Certificate, x.hostKeyPair().Key
 		}
 	}
 	return settings
 }
 
-// configuredProvider is the provider, configured for the target, with its schemas.
+// configuredProvider returns the provider, configured for the target, and its
+// schemas.
 func (x *target) configuredProvider(t *testing.T) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
 	t.Helper()
 	return configureProvider(t, x.providerSettings(t))
 }
 
-// configureProvider is the provider with these settings, and its schemas.
+// configureProvider returns the provider with these settings, and its schemas.
 func configureProvider(t *testing.T, settings map[string]any) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
 	t.Helper()
 	server, err := providers["maaslxd"]()
@@ -100,7 +102,7 @@ func configureProvider(t *testing.T, settings map[string]any) (tfprotov6.Provide
 	return server, schemas
 }
 
-// fullConfig is a configuration in which what is not said is null.
+// fullConfig is a configuration in which all other attributes are null.
 func fullConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *tfprotov6.DynamicValue {
 	t.Helper()
 	object, isObject := schema.ValueType().(tftypes.Object)
@@ -118,7 +120,7 @@ func fullConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *tf
 	return &tfprotov6.DynamicValue{JSON: raw}
 }
 
-// diagnosticTexts are all diagnostics, one after the other.
+// diagnosticTexts are the texts of all diagnostics, one after the other.
 func diagnosticTexts(all []*tfprotov6.Diagnostic) string {
 	var lines []string
 	for _, d := range all {
@@ -127,8 +129,8 @@ func diagnosticTexts(all []*tfprotov6.Diagnostic) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestAccActionPower turns a VM of a configuration off, on, and off and on again, by its
-// hostname and its system id. The configuration sees no change in that.
+// TestAccActionPower turns a VM off, on, and off and on again, by its hostname
+// and by its system id. Its configuration sees no change.
 func TestAccActionPower(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -153,7 +155,8 @@ func TestAccActionPower(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccActionCommission commissions a machine anew, and refuses one that is deployed.
+// TestAccActionCommission commissions a machine again, and refuses a deployed
+// one.
 func TestAccActionCommission(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, slowTransitions)
@@ -180,7 +183,8 @@ func TestAccActionCommission(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccActionRescue leads a machine into rescue mode and out of it, each twice.
+// TestAccActionRescue takes a machine into rescue mode and out of it, each
+// twice.
 func TestAccActionRescue(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -198,8 +202,8 @@ func TestAccActionRescue(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccActionRedeploy redeploys a VM with other user-data: its configuration sees no change
-// in that. A VM that was released meanwhile needs an image.
+// TestAccActionRedeploy redeploys a VM with other user-data. Its configuration
+// sees no change. A VM that was released before needs an image.
 func TestAccActionRedeploy(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -239,8 +243,8 @@ func TestAccActionRedeploy(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccActionRefresh has MAAS look at a VM host after an instance was removed behind it:
-// the machine of the instance leaves MAAS.
+// TestAccActionRefresh makes MAAS look at a VM host after an instance was
+// removed in LXD. The instance's machine leaves MAAS.
 func TestAccActionRefresh(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
@@ -268,7 +272,7 @@ func TestAccActionRefresh(t *testing.T) {
 	}
 }
 
-// TestAccActionBadInput wants one clear error each, and nothing done.
+// TestAccActionBadInput wants one clear error for each case, and no change.
 func TestAccActionBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -307,7 +311,7 @@ func TestAccActionBadInput(t *testing.T) {
 	}
 }
 
-// TestAccActionCLI has the CLI invoke an action, where it can.
+// TestAccActionCLI makes the CLI invoke an action, where the CLI has actions.
 func TestAccActionCLI(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -332,7 +336,8 @@ func (w workspace) needsCLI114(t *testing.T) {
 	}
 }
 
-// TestAccExampleActions has the CLI check the examples of the actions, where it knows any.
+// TestAccExampleActions makes the CLI validate the examples of the actions,
+// where the CLI has actions.
 func TestAccExampleActions(t *testing.T) {
 	t.Parallel()
 	for _, name := range fileNames(t, "../examples/actions") {

@@ -20,89 +20,90 @@ import (
 
 const modulePath = "github.com/maaslxd/maaslxd"
 
-// terraformModules and kubernetesModules are what only one front end each may
-// know.
+// terraformModules and kubernetesModules are modules that only one front end
+// each may use.
 var (
 	terraformModules  = []string{"github.com/hashicorp/terraform-plugin-"}
 	kubernetesModules = []string{"k8s.io/", "sigs.k8s.io/"}
 	frontEndModules   = slices.Concat(terraformModules, kubernetesModules)
 )
 
-// dependencyRule says what the packages of one folder may depend on, directly or not.
+// dependencyRule says on what the packages of one folder may depend, directly
+// or not.
 type dependencyRule struct {
 	reason string
-	ours   []string // our folders that it may use; "engine/..." means all below it too
+	ours   []string // our folders that it may use; "engine/..." includes all folders below it
 	never  []string // prefixes of foreign import paths
 }
 
-// sharedByControllers is what the controllers of the bridge share.
+// sharedByControllers is what the bridge's controllers share.
 var sharedByControllers = []string{
 	"capi-bridge/controller", "capi-bridge/controller/condition", "capi-bridge/controller/demand", "capi-bridge/controller/endpoint",
 	"capi-bridge/controller/outbox", "capi-bridge/controller/ownership", "capi-bridge/controller/problem", "capi-bridge/controller/requeue",
 }
 
-// controllerImports is what the controller of a kind may use.
+// controllerImports is what the controller of a kind may import.
 func controllerImports(kind string) []string {
 	return slices.Concat(sharedByControllers, []string{
 		"capi-bridge/controller/" + kind, "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
 	})
 }
 
-// dependencyRules are the tree's dependencies, by folder. The longest folder that fits
-// a package counts.
+// dependencyRules are the tree's dependencies, by folder. For a package the
+// longest matching folder counts.
 var dependencyRules = map[string]dependencyRule{
 	"engine": {
-		reason: "The engine knows neither Terraform nor Kubernetes nor its adapters.",
+		reason: "The engine does not import Terraform, Kubernetes or its adapters.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/..."},
 		never:  frontEndModules,
 	},
 	"engine/region": {
-		reason: "What is under way in a process knows no kind.",
+		reason: "The list of a process's work in progress does not import any kind.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/region"},
 		never:  frontEndModules,
 	},
 	"engine/compose": {
-		reason: "Who makes VMs knows neither adapters nor kinds.",
+		reason: "The maker of VMs imports neither adapters nor kinds.",
 		ours:   engineKindImports("engine/compose"),
 		never:  frontEndModules,
 	},
 	"engine/settle": {
-		reason: "What kinds change alike in place knows no kind.",
+		reason: "Changes in place that all kinds share do not import any kind.",
 		ours:   engineKindImports("engine/settle"),
 		never:  frontEndModules,
 	},
 	"engine/vm": {
-		reason: "Kinds do not know each other.",
+		reason: "Kinds do not import each other.",
 		ours:   engineKindImports("engine/compose", "engine/settle", "engine/vm"),
 		never:  frontEndModules,
 	},
 	"engine/machine": {
-		reason: "Kinds do not know each other.",
+		reason: "Kinds do not import each other.",
 		ours:   engineKindImports("engine/settle", "engine/machine"),
 		never:  frontEndModules,
 	},
 	"engine/host": {
-		reason: "A host is a machine first, and knows no other kind.",
+		reason: "A host is also a machine, and imports no other kind.",
 		ours:   engineKindImports("engine/settle", "engine/machine", "engine/host"),
 		never:  frontEndModules,
 	},
 	"engine/fleet": {
-		reason: "Who reads the whole makes nothing.",
+		reason: "The reader of the whole fleet changes nothing.",
 		ours:   engineKindImports("engine/fleet"),
 		never:  frontEndModules,
 	},
 	"engine/operate": {
-		reason: "Who acts once by hand knows no kind.",
+		reason: "One-time operations of users do not import any kind.",
 		ours:   engineKindImports("engine/operate"),
 		never:  frontEndModules,
 	},
 	"engine/assembly": {
-		reason: "The kinds are put together without any adapter.",
+		reason: "The kinds are assembled without any adapter.",
 		ours:   engineKindImports("engine/compose", "engine/settle", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
 		never:  frontEndModules,
 	},
 	"engine/placement": {
-		reason: "Placement is pure.",
+		reason: "Placement has no side effects.",
 		ours:   []string{"engine/placement/..."},
 		never:  frontEndModules,
 	},
@@ -112,12 +113,12 @@ var dependencyRules = map[string]dependencyRule{
 		never:  frontEndModules,
 	},
 	"engine/maas/api": {
-		reason: "The transport knows no machines.",
+		reason: "The transport does not import machines.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...", "engine/maas/api"},
 		never:  frontEndModules,
 	},
 	"engine/maas/share": {
-		reason: "What shares reads sends none itself.",
+		reason: "The package that shares reads sends none itself.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/maas/share"},
 		never:  frontEndModules,
 	},
@@ -137,7 +138,7 @@ var dependencyRules = map[string]dependencyRule{
 		never:  frontEndModules,
 	},
 	"engine/site": {
-		reason: "A site puts the engine and its adapters together, for all front ends.",
+		reason: "A site assembles the engine and its adapters, for all front ends.",
 		ours:   []string{"engine", "engine/...", "cloudinit/..."},
 		never:  frontEndModules,
 	},
@@ -147,27 +148,27 @@ var dependencyRules = map[string]dependencyRule{
 		never:  frontEndModules,
 	},
 	"engine/ledger/room": {
-		reason: "The choice of a host is pure, and hangs on no store.",
+		reason: "The choice of a host has no side effects, and does not depend on a store.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/room"},
 		never:  frontEndModules,
 	},
 	"engine/ledger/lease": {
-		reason: "Who judges leases does not know where they are kept.",
+		reason: "The judge of leases does not depend on their store.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/lease"},
 		never:  frontEndModules,
 	},
 	"engine/ledger/wire": {
-		reason: "What is said does not hang on who serves it.",
+		reason: "The wire format does not depend on the server.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...", "engine/ledger/lease", "engine/ledger/wire"},
 		never:  frontEndModules,
 	},
 	"engine/ledger/access": {
-		reason: "Who may do what is known without any row.",
+		reason: "The rights of a client do not depend on rows.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/access"},
 		never:  frontEndModules,
 	},
 	"engine/ledger/remote": {
-		reason: "A client does not know the service from within.",
+		reason: "A client does not import the inside of the service.",
 		ours: []string{
 			"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...",
 			"engine/ledger", "engine/ledger/room", "engine/ledger/lease", "engine/ledger/wire", "engine/ledger/remote",
@@ -175,7 +176,7 @@ var dependencyRules = map[string]dependencyRule{
 		never: frontEndModules,
 	},
 	"cloudinit": {
-		reason: "A host's first boot is pure data.",
+		reason: "A host's first boot is data only.",
 		ours:   []string{"cloudinit/..."},
 		never:  frontEndModules,
 	},
@@ -185,93 +186,94 @@ var dependencyRules = map[string]dependencyRule{
 		never:  frontEndModules,
 	},
 	"acctest/maassim/recording": {
-		reason: "The form of a recording does not hang on who replays it.",
+		reason: "The format of a recording does not depend on its replay.",
 		ours:   []string{"acctest/maassim/recording"},
 		never:  frontEndModules,
 	},
 	"acctest/maassim/freeport": {
-		reason: "A port is found without knowing what for.",
+		reason: "The search for a free port does not depend on its use.",
 		ours:   []string{"acctest/maassim/freeport"},
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/versions": {
-		reason: "What versions differ in is known without any state.",
+		reason: "The differences between versions do not depend on state.",
 		ours:   simulatorPackages("versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/surface": {
-		reason: "Which operations there are does not hang on who serves them.",
+		reason: "The list of operations does not depend on their handlers.",
 		ours:   simulatorPackages("surface", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/rest": {
-		reason: "How MAAS answers does not hang on what about.",
+		reason: "The form of MAAS's answers does not depend on their subject.",
 		ours:   simulatorPackages("rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/boot": {
-		reason: "A first boot knows the machine that it runs on, and no MAAS.",
+		reason: "A first boot imports its machine, and not MAAS.",
 		ours:   simulatorPackages("boot", "lxd/daemon"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/world": {
-		reason: "The state does not know who changes it.",
+		reason: "The state does not import the code that changes it.",
 		ours:   simulatorPackages("world/...", "boot", "lxd/daemon", "rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/lxd": {
-		reason: "LXD's API knows nothing of MAAS's.",
+		reason: "LXD's API does not import MAAS's.",
 		ours:   simulatorPackages("lxd", "lxd/daemon", "boot", "world/...", "rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/world/site": {
-		reason: "What an operator makes beside machines knows no machine.",
+		reason: "An operator's other objects do not import machines.",
 		ours:   simulatorPackages("world/site"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/world/storage": {
-		reason: "Disks do not know what else a machine is.",
+		reason: "Disks do not import the rest of a machine.",
 		ours:   simulatorPackages("world/storage"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/disks": {
-		reason: "What lies on disks does not know machines' own operations.",
+		reason: "Disk layouts do not import machines' own operations.",
 		ours:   simulatorPackages("disks", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/upkeep": {
-		reason: "What an operator keeps up does not know machines' own operations.",
+		reason: "Upkeep by an operator does not import machines' own operations.",
 		ours:   simulatorPackages("upkeep", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/settings": {
-		reason: "Settings know no operations but their own.",
+		reason: "Settings import only their own operations.",
 		ours:   simulatorPackages("settings", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/accounts": {
-		reason: "Users and their keys do not know machines' own operations.",
+		reason: "Users and their keys do not import machines' own operations.",
 		ours:   simulatorPackages("accounts", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/catalog": {
-		reason: "What machines are sorted into does not know machines' own operations.",
+		reason: "Zones, pools and tags do not import machines' own operations.",
 		ours:   simulatorPackages("catalog", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/network": {
-		reason: "Networks are linked to machines without knowing their own operations.",
+		reason: "Networks do not import machines' own operations.",
 		ours:   simulatorPackages("network", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/hosts": {
-		reason: "A VM host makes machines; who allocates one uses it, not the other way round.",
+		reason: "A VM host makes machines. Allocation imports VM hosts, and not the other way round.",
 		ours:   simulatorPackages("hosts", "lifecycle", "driver", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
-	// The provider block, and the list of what there is; its objects are below.
+	// The provider block, and the list of all objects. The packages of the
+	// objects are below.
 	"terraform-provider-maaslxd": {
-		reason: "The front ends do not know each other.",
+		reason: "The front ends do not import each other.",
 		ours:   []string{"terraform-provider-maaslxd/...", "engine/...", "cloudinit/..."},
 		never:  kubernetesModules,
 	},
@@ -281,7 +283,7 @@ var dependencyRules = map[string]dependencyRule{
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/functions": {
-		reason: "Functions ask nobody.",
+		reason: "Functions make no calls.",
 		ours:   []string{"terraform-provider-maaslxd/provider/functions", "engine/providerid"},
 		never:  kubernetesModules,
 	},
@@ -301,12 +303,12 @@ var dependencyRules = map[string]dependencyRule{
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/vm/instance": {
-		reason: "An attribute does not know its resource.",
+		reason: "An attribute does not import its resource.",
 		ours:   providerObjectImports("vm/instance"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/moved": {
-		reason: "What finds the VMs of other providers does not know the objects.",
+		reason: "The search for VMs of other providers does not import the objects.",
 		ours:   providerObjectImports("moved"),
 		never:  kubernetesModules,
 	},
@@ -316,7 +318,7 @@ var dependencyRules = map[string]dependencyRule{
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/host/network": {
-		reason: "An attribute does not know its resource.",
+		reason: "An attribute does not import its resource.",
 		ours:   providerObjectImports("host/network"),
 		never:  kubernetesModules,
 	},
@@ -326,7 +328,7 @@ var dependencyRules = map[string]dependencyRule{
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/client": {
-		reason: "What objects share does not know the objects.",
+		reason: "The packages that objects share do not import the objects.",
 		ours: []string{
 			"terraform-provider-maaslxd/provider/client", "terraform-provider-maaslxd/provider/diagnostics", "terraform-provider-maaslxd/provider/values/...",
 			"engine/...", "cloudinit/...",
@@ -334,52 +336,52 @@ var dependencyRules = map[string]dependencyRule{
 		never: kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/diagnostics": {
-		reason: "Errors are explained without asking MAAS.",
+		reason: "Explaining an error needs no call of MAAS.",
 		ours:   []string{"terraform-provider-maaslxd/provider/diagnostics", "engine", "engine/internal/...", "engine/placement", "engine/maas/api", "engine/bounded", "cloudinit/..."},
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/values": {
-		reason: "Values know nothing of who asks MAAS.",
+		reason: "Values do not import the client.",
 		ours:   []string{"terraform-provider-maaslxd/provider/values/...", "engine", "engine/internal/...", "engine/placement", "cloudinit/..."},
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/providertest": {
-		reason: "What asks a resource in a test must not know the resource.",
+		reason: "The test helpers for resources do not import the resources.",
 		ours:   []string{"terraform-provider-maaslxd/provider/providertest"},
 		never:  kubernetesModules,
 	},
 	"capi-bridge/api": {
-		reason: "Kinds are data.",
+		reason: "The kinds of the API are data only.",
 		ours:   []string{"capi-bridge/api/...", "engine/providerid"},
 		never:  terraformModules,
 	},
 	"capi-bridge/webhook": {
-		reason: "What is refused when it is written needs no MAAS.",
+		reason: "The webhook's checks need no MAAS.",
 		ours:   []string{"capi-bridge/api/...", "engine/providerid", "capi-bridge/webhook/..."},
 		never:  terraformModules,
 	},
 	"capi-bridge/controller": {
-		reason: "Controllers know the engine, and no adapter of it; what they share knows no controller.",
+		reason: "Controllers import the engine, and no adapter of it. The packages that they share import no controller.",
 		ours:   slices.Concat(sharedByControllers, []string{"capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/..."}),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/cluster": {
-		reason: "Controllers meet in the objects, and do not use each other's insides.",
+		reason: "Controllers meet in the objects, and do not import each other.",
 		ours:   controllerImports("cluster"),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/machine": {
-		reason: "Controllers meet in the objects, and do not use each other's insides.",
+		reason: "Controllers meet in the objects, and do not import each other.",
 		ours:   controllerImports("machine"),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/template": {
-		reason: "Controllers meet in the objects, and do not use each other's insides.",
+		reason: "Controllers meet in the objects, and do not import each other.",
 		ours:   controllerImports("template"),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/controllertest": {
-		reason: "What tests of several controllers share knows no controller.",
+		reason: "The test helpers for several controllers import no controller.",
 		ours: []string{
 			"capi-bridge/controller/controllertest", "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
 			"acctest/crash", "acctest/maassim/...",
@@ -387,24 +389,25 @@ var dependencyRules = map[string]dependencyRule{
 		never: terraformModules,
 	},
 	"capi-bridge/identity": {
-		reason: "A MAAS is found for the controllers, without the manager.",
+		reason: "The controllers find their MAAS without the manager.",
 		ours:   []string{"capi-bridge/api/...", "capi-bridge/controller/...", "capi-bridge/identity/...", "engine/...", "cloudinit/..."},
 		never:  terraformModules,
 	},
 	"capi-bridge": {
-		reason: "The front ends do not know each other.",
+		reason: "The front ends do not import each other.",
 		ours:   []string{"capi-bridge/...", "engine/...", "cloudinit/..."},
 		never:  terraformModules,
 	},
 }
 
-// engineKindImports is what a kind, or what kinds share, may import: the contract, what is
-// under way in the process, placement, and these.
+// engineKindImports is what a kind, or the packages that kinds share, may
+// import. These are the contract, the work under way in the process, placement,
+// and the given packages.
 func engineKindImports(beside ...string) []string {
 	return append([]string{"engine", "engine/internal/...", "engine/region", "engine/placement", "cloudinit/..."}, beside...)
 }
 
-// simulatorPackages are packages below its face.
+// simulatorPackages are packages behind the simulator's public one.
 func simulatorPackages(names ...string) []string {
 	for i := range names {
 		names[i] = "acctest/maassim/sim/" + names[i]
@@ -412,25 +415,26 @@ func simulatorPackages(names ...string) []string {
 	return names
 }
 
-// providerObjectImports lists what the package of an object of the provider may use: what
-// objects share, the engine, and no other object.
+// providerObjectImports is what the package of a provider's object may import:
+// what objects share, the engine, and no other object.
 func providerObjectImports(name string) []string {
 	const provider = "terraform-provider-maaslxd/provider/"
 	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values/...", "engine/...", "cloudinit/..."}
 }
 
-// TestArrows holds the direction of every dependency between our packages, and
-// keeps Terraform and Kubernetes out of what they have no business in.
+// TestArrows checks the direction of every dependency between our packages. It
+// keeps Terraform and Kubernetes out of packages that must not know them.
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
 	for _, p := range ourPackages(t) {
 		folder, rule, ok := findDependencyRule(p.folder())
 		if !ok {
-			continue // acctest and the examples may use everything
+			continue // acctest and the examples may import everything
 		}
 		checked[folder]++
-		// The simulator's tests, too: they must not lean on our client.
+		// The rule includes the simulator's tests: they must not depend on our
+		// client.
 		deps := p.Deps
 		if isWithinFolder(folder, "acctest/maassim/...") {
 			deps = slices.Concat(deps, p.TestImports, p.XTestImports)
@@ -465,7 +469,8 @@ func findDependencyRule(folder string) (string, dependencyRule, bool) {
 	return "", dependencyRule{}, false
 }
 
-// refusalReason says why the import path may not be depended on, or nothing.
+// refusalReason says why a package may not depend on the import path. It is
+// empty where the package may.
 func (a dependencyRule) refusalReason(importPath string) string {
 	folder, ours := strings.CutPrefix(importPath, modulePath+"/")
 	if ours {
@@ -482,15 +487,15 @@ func (a dependencyRule) refusalReason(importPath string) string {
 	return ""
 }
 
-// isWithinFolder tells whether the folder is the pattern, or below one that ends in
-// "/...".
+// isWithinFolder reports whether the folder is the pattern, or below one that
+// ends in "/...".
 func isWithinFolder(folder, pattern string) bool {
 	base, deep := strings.CutSuffix(pattern, "/...")
 	return folder == base || deep && strings.HasPrefix(folder, base+"/")
 }
 
-// TestArrowsRefuse breaks the rules on purpose: a rule that refuses nothing
-// would pass TestArrows for ever.
+// TestArrowsRefuse breaks the rules on purpose. A rule that refuses nothing
+// would always pass TestArrows.
 func TestArrowsRefuse(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -500,35 +505,35 @@ func TestArrowsRefuse(t *testing.T) {
 		refuse bool
 	}{
 		"SiteAdapter":          {"A site joins the adapters.", "engine/site", modulePath + "/engine/lxd", false},
-		"SiteFrontEnd":         {"A site serves front ends, and knows none.", "engine/site", modulePath + "/terraform-provider-maaslxd/provider", true},
-		"AdapterSite":          {"Adapters do not know who joins them.", "engine/maas", modulePath + "/engine/site", true},
+		"SiteFrontEnd":         {"A site serves front ends, and imports none.", "engine/site", modulePath + "/terraform-provider-maaslxd/provider", true},
+		"AdapterSite":          {"Adapters do not import the site that assembles them.", "engine/maas", modulePath + "/engine/site", true},
 		"EngineTerraform":      {"No Terraform in the engine.", "engine", "github.com/hashicorp/terraform-plugin-framework/diag", true},
 		"EngineKubernetes":     {"No Kubernetes in the engine.", "engine", "k8s.io/api/core/v1", true},
 		"EngineRuntime":        {"No controller-runtime in an adapter.", "engine/maas", "sigs.k8s.io/controller-runtime", true},
-		"EngineAdapter":        {"The port's owner does not know its adapters.", "engine", modulePath + "/engine/maas", true},
-		"EnginePlacement":      {"Placement is the engine's own.", "engine", modulePath + "/engine/placement", false},
+		"EngineAdapter":        {"The engine owns the port, and does not import its adapters.", "engine", modulePath + "/engine/maas", true},
+		"EnginePlacement":      {"Only the engine imports placement.", "engine", modulePath + "/engine/placement", false},
 		"AdapterAdapter":       {"Adapters stay apart.", "engine/lxd", modulePath + "/engine/maas", true},
-		"AdapterEngine":        {"Adapters fill the engine's ports.", "engine/maas", modulePath + "/engine", false},
+		"AdapterEngine":        {"Adapters implement the engine's ports.", "engine/maas", modulePath + "/engine", false},
 		"AdapterKey":           {"An adapter shows the fleet's key.", "engine/lxd", modulePath + "/engine/fleetkey", false},
-		"KeyAdapter":           {"The key serves without an LXD at hand.", "engine/fleetkey", modulePath + "/engine/lxd", true},
-		"TransportAdapter":     {"Requests are sent without knowing what for.", "engine/maas/api", modulePath + "/engine/maas", true},
-		"ShareTransport":       {"Who shares a read is told how to read.", "engine/maas/share", modulePath + "/engine/maas/api", true},
-		"AdapterSubpackage":    {"A package below an adapter is held too.", "engine/maas/wire", modulePath + "/engine/lxd", true},
-		"SimulatorEngine":      {"The simulator shares nothing with what it tests.", "acctest/maassim/sim", modulePath + "/engine", true},
+		"KeyAdapter":           {"The key pair does not need an LXD.", "engine/fleetkey", modulePath + "/engine/lxd", true},
+		"TransportAdapter":     {"The transport does not depend on the use of a request.", "engine/maas/api", modulePath + "/engine/maas", true},
+		"ShareTransport":       {"The package that shares reads gets a function for the read.", "engine/maas/share", modulePath + "/engine/maas/api", true},
+		"AdapterSubpackage":    {"A package below an adapter follows its rule, too.", "engine/maas/wire", modulePath + "/engine/lxd", true},
+		"SimulatorEngine":      {"The simulator shares no code with the tested product.", "acctest/maassim/sim", modulePath + "/engine", true},
 		"FrontEnds":            {"Front ends stay apart.", "capi-bridge/controller", modulePath + "/terraform-provider-maaslxd/provider", true},
 		"ControllerController": {"A cluster's controller does not use a machine's.", "capi-bridge/controller/cluster", modulePath + "/capi-bridge/controller/machine", true},
-		"SharedController":     {"What controllers share knows none.", "capi-bridge/controller/problem", modulePath + "/capi-bridge/controller/machine", true},
+		"SharedController":     {"A package that controllers share imports no controller.", "capi-bridge/controller/problem", modulePath + "/capi-bridge/controller/machine", true},
 		"FrontEndEngine":       {"Front ends use the engine.", "terraform-provider-maaslxd/provider", modulePath + "/engine/maas", false},
-		"StandardLibrary":      {"The standard library is free to all.", "engine/placement", "net/http", false},
-		"ProviderKubernetes":   {"The provider does not know Kubernetes.", "terraform-provider-maaslxd", "k8s.io/client-go/rest", true},
+		"StandardLibrary":      {"Every package may import the standard library.", "engine/placement", "net/http", false},
+		"ProviderKubernetes":   {"The provider does not import Kubernetes.", "terraform-provider-maaslxd", "k8s.io/client-go/rest", true},
 		"ObjectShared":         {"Objects share the client.", "terraform-provider-maaslxd/provider/vm", modulePath + "/terraform-provider-maaslxd/provider/client", false},
-		"ObjectObject":         {"No object uses another one's helpers.", "terraform-provider-maaslxd/provider/vm", modulePath + "/terraform-provider-maaslxd/provider/host", true},
-		"SharedObject":         {"What is shared knows no object.", "terraform-provider-maaslxd/provider/client", modulePath + "/terraform-provider-maaslxd/provider/datasources", true},
-		"NamePrefixIsNoBelow":  {"A folder whose name only begins alike is another one.", "cloudinit", modulePath + "/cloudinitx", true},
-		"SimulatorRooms":       {"Resources stand on the state.", "acctest/maassim/sim/hosts", modulePath + "/acctest/maassim/sim/world", false},
-		"SimulatorState":       {"The state does not know its resources.", "acctest/maassim/sim/world", modulePath + "/acctest/maassim/sim/hosts", true},
-		"SimulatorLXD":         {"LXD has no MAAS in it.", "acctest/maassim/sim/lxd", modulePath + "/acctest/maassim/sim/lifecycle", true},
-		"SimulatorDaemon":      {"A package below a room is held too.", "acctest/maassim/sim/lxd/daemon", modulePath + "/engine/lxd", true},
+		"ObjectObject":         {"An object does not use another object's helpers.", "terraform-provider-maaslxd/provider/vm", modulePath + "/terraform-provider-maaslxd/provider/host", true},
+		"SharedObject":         {"A shared package imports no object.", "terraform-provider-maaslxd/provider/client", modulePath + "/terraform-provider-maaslxd/provider/datasources", true},
+		"NamePrefixIsNoBelow":  {"A folder whose name only begins with another one's is not below it.", "cloudinit", modulePath + "/cloudinitx", true},
+		"SimulatorRooms":       {"Resources of the simulator import its state.", "acctest/maassim/sim/hosts", modulePath + "/acctest/maassim/sim/world", false},
+		"SimulatorState":       {"The state does not import its resources.", "acctest/maassim/sim/world", modulePath + "/acctest/maassim/sim/hosts", true},
+		"SimulatorLXD":         {"LXD's API does not import MAAS's resources.", "acctest/maassim/sim/lxd", modulePath + "/acctest/maassim/sim/lifecycle", true},
+		"SimulatorDaemon":      {"A package below a folder follows its rule, too.", "acctest/maassim/sim/lxd/daemon", modulePath + "/engine/lxd", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -544,8 +549,8 @@ func TestArrowsRefuse(t *testing.T) {
 	}
 }
 
-// TestProviderIsImportedByItsMainAlone keeps the front ends' insides out of
-// everything but their own program and the acceptance suites.
+// TestProviderIsImportedByItsMainAlone: only a front end's own program and the
+// acceptance suites may import its packages.
 func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 	t.Parallel()
 	owners := map[string]string{
@@ -567,15 +572,15 @@ func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 	t.Logf("%d packages checked", len(packages))
 }
 
-// goPackage is what go list says of a package.
+// goPackage is a package as go list describes it.
 type goPackage struct {
-	TestImports, XTestImports []string // of its tests, direct ones only
+	TestImports, XTestImports []string // of its tests; direct ones only
 	ImportPath                string
 	Name                      string
 	Dir                       string
-	GoFiles                   []string // those of this platform, without tests
-	Imports                   []string // direct, without tests
-	Deps                      []string // all, without tests
+	GoFiles                   []string // of this platform, without tests
+	Imports                   []string // direct ones, without tests
+	Deps                      []string // all, without those of tests
 }
 
 // folder is the package's path below the module.
@@ -583,8 +588,8 @@ func (p goPackage) folder() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, modulePath), "/")
 }
 
-// ourPackages lists every package of the module, and fails the test where
-// there is none.
+// ourPackages lists every package of the module. It fails the test where there
+// is none.
 func ourPackages(t *testing.T) []goPackage {
 	t.Helper()
 	packages, err := allPackages()
@@ -594,9 +599,9 @@ func ourPackages(t *testing.T) []goPackage {
 	return packages
 }
 
-// allPackages asks go list once for all tests.
+// allPackages runs go list once for all tests.
 var allPackages = sync.OnceValues(func() ([]goPackage, error) {
-	ctx := context.Background() // no test's own: the first one must not end it for all
+	ctx := context.Background() // not a test's: the end of the first test must not end it for all
 	root, err := cli.Root(ctx)
 	if err != nil {
 		return nil, err
@@ -625,10 +630,10 @@ var allPackages = sync.OnceValues(func() ([]goPackage, error) {
 	return packages, nil
 })
 
-// repositoryFiles lists the files that git tracks, with slashes, from the root.
+// repositoryFiles lists the files that git tracks, from the root, with slashes.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
-	// Whose checkout it is does not matter for listing it.
+	// Git lists the files also where another user owns the checkout.
 	list := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")
 	list.Dir = repositoryRoot(t)
 	var stderr bytes.Buffer

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// wordsPattern matches a text that has all the words in this order, however the CLI
-// wraps its lines and whatever the case.
+// wordsPattern matches a text with all these words in this order, however the
+// CLI wraps its lines. Case does not matter.
 func wordsPattern(text string) *regexp.Regexp {
 	parts := strings.Fields(text)
 	for i, p := range parts {
@@ -22,15 +22,15 @@ func wordsPattern(text string) *regexp.Regexp {
 	return regexp.MustCompile(`(?is)` + strings.Join(parts, `.*?`))
 }
 
-// TestAccVMBadInput wants one clear error each, which names the attribute, and
-// nothing made.
+// TestAccVMBadInput wants one clear error for each case, which names the
+// attribute. Nothing may be made.
 func TestAccVMBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason     string
 		attributes []string
-		name       string // default: a good one
-		host       string // default: the target's
+		name       string // empty: a valid name
+		host       string // empty: the target's host
 		world      func(*sim.Model)
 		before     func(*testing.T, *target)
 		want       string
@@ -99,7 +99,7 @@ func TestAccVMBadInput(t *testing.T) {
 			}
 			x := newTarget(t, changes...)
 			if x.sim == nil && (tc.world != nil || tc.before != nil) {
-				t.Skip("the VM host that it needs is in the simulated world alone")
+				t.Skip("only the simulated model has the VM host that it needs")
 			}
 			if tc.host != "" {
 				x.host = tc.host
@@ -126,8 +126,8 @@ func TestAccVMBadInput(t *testing.T) {
 	}
 }
 
-// TestAccProviderBadInput wants one clear error for each way to configure the
-// provider wrongly.
+// TestAccProviderBadInput wants one clear error for each wrong setting of the
+// provider.
 func TestAccProviderBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -184,7 +184,7 @@ func TestAccProviderBadInput(t *testing.T) {
 	}
 }
 
-// TestAccProviderURLForms wants the URL with and without /MAAS and slashes.
+// TestAccProviderURLForms accepts the URL with and without /MAAS and slashes.
 func TestAccProviderURLForms(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"/MAAS", "/MAAS/", "", "/"} {
@@ -202,8 +202,8 @@ func TestAccProviderURLForms(t *testing.T) {
 	}
 }
 
-// TestAccVMNameTaken wants a foreign machine of the same name left alone, and
-// named in the error.
+// TestAccVMNameTaken leaves another owner's machine of the same name alone, and
+// names it in the error.
 func TestAccVMNameTaken(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -239,14 +239,14 @@ func TestAccVMNameTaken(t *testing.T) {
 	}
 }
 
-// withUnknownName is a configuration whose plans do not know a name yet.
+// withUnknownName is a configuration in whose plans a name is still unknown.
 func withUnknownName(name, config string) string {
 	return fmt.Sprintf("resource \"terraform_data\" \"late\" {\n  input = %q\n}\n", name) +
 		strings.ReplaceAll(config, fmt.Sprintf("%q", name), "terraform_data.late.output")
 }
 
-// TestAccVMNameTwice wants two resources of one name refused: one of them would
-// take the other's VM for its own.
+// TestAccVMNameTwice refuses two resources with one name. Otherwise one of them
+// would take the other's VM for its own.
 func TestAccVMNameTwice(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

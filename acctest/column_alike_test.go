@@ -1,25 +1,25 @@
 package acctest_test
 
-// The column of real LXDs is for who makes VMs and keeps hosts: MAAS, or we in LXD. A
-// test is run there unless none of that differs on its way through the product. These
-// are the reasons why it does not.
+// The column of real LXDs differs in who makes VMs and keeps hosts: MAAS, or
+// our provider in LXD. A test runs there unless it cannot see any such
+// difference. These are the reasons why it cannot.
 const (
-	alikeRefusedFirst    = "it is refused before an LXD is asked, whoever would make the VM or the host"
-	alikeProviderSetting = "a setting of the provider is read before it matters who makes VMs"
-	alikeLedger          = "a ledger is opened and kept alike, whoever makes the VMs"
-	alikeBareMetal       = "MAAS's own machine is what it is about, and no VM is made"
-	alikeMachineRecord   = "MAAS keeps it of the machine, which every VM and host is, and the same calls change it"
-	alikeStateOnly       = "the state alone keeps it, and nobody is asked to change it"
-	alikeInstallation    = "MAAS installs a machine alike, whoever made it; others show how a VM or host is made anew"
-	alikeAnswers         = "MAAS's answers are judged alike, whoever made the machine that they are about"
-	alikeTerraform       = "what Terraform does with names, addresses and plans differs in nothing"
-	alikeCatalog         = "MAAS lists zones, pools, subnets and images alike, whoever makes the VMs"
-	alikeNetwork         = "MAAS makes a machine's network before it deploys it, whoever keeps the host"
+	alikeRefusedFirst    = "it is refused before any call to an LXD, so the maker of the VM or host does not matter"
+	alikeProviderSetting = "a provider setting is read before the composer matters"
+	alikeLedger          = "the ledger works in the same way for both composers"
+	alikeBareMetal       = "it is about a bare-metal machine, and no VM is made"
+	alikeMachineRecord   = "MAAS stores it in the machine's record, and the same calls change it for VMs and hosts"
+	alikeStateOnly       = "only Terraform's state has it, and no call changes it"
+	alikeInstallation    = "MAAS deploys a machine in the same way, whoever made it; other tests replace a VM or host"
+	alikeAnswers         = "the provider handles MAAS's answers in the same way, whoever made the machine"
+	alikeTerraform       = "Terraform handles names, addresses and plans in the same way"
+	alikeCatalog         = "MAAS lists zones, pools, subnets and images in the same way for both composers"
+	alikeNetwork         = "MAAS makes a machine's network before the deployment, with and without VM hosts"
 )
 
-// alikeOnLXD are the tests, or their cases, that would show the same in the column of
-// LXDs as in that of MAAS, and why. They run in the latter alone, and are skipped with
-// the reason in the former.
+// alikeOnLXD are the tests, or their cases, with equal results in both columns,
+// and the reason. They run only in the column of MAAS. The column of LXDs skips
+// them with the reason.
 var alikeOnLXD = map[string]string{
 	"TestAccProviderURLForms":    alikeProviderSetting,
 	"TestAccWorkflowOwnerNeeded": alikeProviderSetting,
@@ -178,7 +178,7 @@ var alikeOnLXD = map[string]string{
 	"TestAccVMFaults/ReadReset":                alikeAnswers,
 	"TestAccVMErrorsThatSayNothingOfIt":        alikeAnswers,
 	"TestAccVMDeleteFaults/ReleaseUnavailable": alikeAnswers,
-	"TestAccVMTimeoutThenFailed":               "the status alone decides what the next plan replaces; TestAccVMFailedTransitions removes a VM there",
+	"TestAccVMTimeoutThenFailed":               "only the status decides what the next plan replaces; TestAccVMFailedTransitions removes a VM there",
 	"TestAccVMDrift/Zone":                      alikeMachineRecord,
 	"TestAccVMDrift/Tag":                       alikeMachineRecord,
 	"TestAccVMStalePlan":                       alikeInstallation,

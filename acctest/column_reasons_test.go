@@ -11,26 +11,26 @@ import (
 
 // Reasons that several tests share.
 const (
-	lxdNoHostRecord       = "it looks at what MAAS keeps of a VM host, and this one keeps none"
-	lxdNoHostNumber       = "it calls a VM host by its number in MAAS, and there are none"
-	lxdOneVersion         = "a real LXD has the version that it has"
-	lxdNoHostMachine      = "a host is a machine of MAAS there, and this LXD runs on none"
-	lxdUnreachableNetwork = "the machines of the example are in a network that cannot be reached from here; the demo's can"
-	lxdNoMAASRefresh      = "MAAS does not look at LXDs there"
-	lxdNoCompose          = "the providers that it moves VMs from have MAAS compose them on its VM hosts"
+	lxdNoHostRecord       = "it reads MAAS's record of a VM host, and this MAAS has none"
+	lxdNoHostNumber       = "it names a VM host by its number in MAAS, and this MAAS has none"
+	lxdOneVersion         = "the version of a real LXD cannot be chosen"
+	lxdNoHostMachine      = "a host there is a machine of MAAS, and this LXD is not on one"
+	lxdUnreachableNetwork = "the example's machines are in a network that cannot be reached from here; the demo's can"
+	lxdNoMAASRefresh      = "MAAS does not refresh LXDs there"
+	lxdNoCompose          = "the former provider's VMs were composed by MAAS on its VM hosts"
 
 	lxdOtherNetwork = "the addresses of the network differ there"
 )
 
-// notOnLXD are the tests, or their cases, that say nothing where LXD makes the
-// VMs, and why.
+// notOnLXD are the tests, or their cases, that make no sense where LXD makes
+// the VMs, with the reason.
 var notOnLXD = map[string]string{
-	"TestAccWorkflowRoomTogether":         "what a real LXD has room for depends on the machine that the tests run on",
+	"TestAccWorkflowRoomTogether":         "the room of a real LXD depends on the machine that runs the tests",
 	"TestAccDataHosts":                    lxdNoHostNumber,
 	"TestAccDataBadInput/NoHostID":        lxdNoHostNumber,
 	"TestAccHostNamesSwapped":             lxdNoHostNumber,
 	"TestAccHostServerIsTold":             lxdNoHostNumber,
-	"TestAccHostMoved":                    "the provider that it comes from calls a VM host by its number in MAAS",
+	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,
 	"TestAccWorkflowMoveGuide":            lxdNoCompose,
 	"TestAccWorkflowMoveRefused":          lxdNoCompose,
@@ -66,32 +66,32 @@ var notOnLXD = map[string]string{
 	"TestAccMachineUnknown":               lxdOtherNetwork,
 	"TestAccWorkflowTypoMachine":          lxdOtherNetwork,
 	"TestAccWorkflowImportMachine":        lxdOtherNetwork,
-	"TestAccMachineLife/VMHosts":          "MAAS has no VM hosts there: the other case is that",
+	"TestAccMachineLife/VMHosts":          "MAAS has no VM hosts there: the other case covers that",
 	"TestAccExampleFleet":                 lxdUnreachableNetwork,
 	"TestAccGuideExistingNodes":           lxdNoHostMachine,
 	"TestAccExampleFleetTests":            lxdUnreachableNetwork,
-	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
+	"TestAccGoneBad/OtherServer":          "the certificate of a real LXD cannot be changed",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
 	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
-	"TestAccHostServerChanged":            "a real LXD keeps its certificate",
+	"TestAccHostServerChanged":            "the certificate of a real LXD cannot be changed",
 	"TestAccWorkflowTypoVM":               lxdOtherNetwork,
 	"TestAccWorkflowTypoAddresses":        lxdOtherNetwork,
-	"TestAccHostKeyExpires":               "without a key that serves nobody sees what is on a host: TestAccGoneKeyExpires",
+	"TestAccHostKeyExpires":               "without a valid key nobody sees what is on a host: see TestAccGoneKeyExpires",
 }
 
-// startsVMs are the tests whose VMs the real LXDs start, where they can, and why
-// those: it would cost all others time that tells nothing more.
+// startsVMs are the tests whose VMs real LXDs start, where they can, with the
+// reason. In all other tests that would cost time and prove nothing more.
 var startsVMs = map[string]string{
 	"TestAccGoneLife":          "a VM is deployed, and removed while it runs",
-	"TestAccGoneInstanceRuns":  "LXD changes some options and devices of a VM that runs",
-	"TestAccGoneResizeStops":   "a VM that runs is stopped, changed and started",
+	"TestAccGoneInstanceRuns":  "LXD changes some options and devices of a running VM",
+	"TestAccGoneResizeStops":   "a running VM is stopped, changed and started",
 	"TestAccWorkflowPower":     "a VM is turned off and on",
-	"TestAccWorkflowSnapshot":  "a VM that runs is stopped, restored and started",
-	"TestAccGoneResizeRefused": "LXD itself refuses what it cannot change of a VM that runs",
+	"TestAccWorkflowSnapshot":  "a running VM is stopped, restored and started",
+	"TestAccGoneResizeRefused": "LXD itself refuses some changes of a running VM",
 }
 
-// TestColumnReasons: each name in the tables is that of a test, and of a case of
-// it, so that a reason does not outlive them.
+// TestColumnReasons: each name in the tables is that of a test, or of a case of
+// it. So a reason goes with its test.
 func TestColumnReasons(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*_test.go")

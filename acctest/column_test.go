@@ -20,12 +20,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// columnVariable chooses who makes the VMs of the suite, and so what it runs on:
-// "maas" (if empty), a MAAS with VM hosts and simulated LXDs, or "lxd", a MAAS
-// without VM hosts, whose hosts have real LXDs.
+// columnVariable chooses who makes the VMs of the suite, and so its MAAS.
+// "maas", the default, is a MAAS with VM hosts and simulated LXDs. "lxd" is a
+// MAAS without VM hosts, whose hosts have real LXDs.
 const columnVariable = "MAASLXD_ACC_COLUMN"
 
-// alikeVariable has the column of LXDs run what is alike in both columns, too.
+// alikeVariable makes the column of LXDs also run the tests of alikeOnLXD.
 const alikeVariable = "MAASLXD_ACC_ALIKE"
 
 const (
@@ -33,7 +33,7 @@ const (
 	columnLXD  = "lxd"
 )
 
-// currentColumn is the one that runs.
+// currentColumn is the column that runs.
 func currentColumn() string {
 	if name := os.Getenv(columnVariable); name != "" {
 		return name
@@ -41,7 +41,7 @@ func currentColumn() string {
 	return columnMAAS
 }
 
-// isLXDColumn says that this is the column of real LXDs.
+// isLXDColumn reports whether this is the column of real LXDs.
 func isLXDColumn() bool { return currentColumn() == columnLXD }
 
 // lxdLender lends its LXDs to all tests.
@@ -52,7 +52,7 @@ var lxdLender = sync.OnceValue(func() *reallxd.Lender {
 // startingLXDLender lends LXDs that start their VMs, from the same pool.
 var startingLXDLender = sync.OnceValue(func() *reallxd.Lender { return lxdLender().WithVMStart() })
 
-// lxdLenderFor lends to a test.
+// lxdLenderFor is the lender for a test.
 func lxdLenderFor(t *testing.T) *reallxd.Lender {
 	t.Helper()
 	if _, starts := startsVMs[t.Name()]; starts {
@@ -61,19 +61,19 @@ func lxdLenderFor(t *testing.T) *reallxd.Lender {
 	return lxdLender()
 }
 
-// needBoots skips a test that says nothing where the VMs of a world that it has
-// are taken as started.
+// needBoots skips a test that needs VMs which really start, where they only
+// count as started.
 func needBoots(t *testing.T) {
 	t.Helper()
 	if !isLXDColumn() || isOnSite() {
 		return
 	}
 	if err := lxdLenderFor(t).VMStartError(); err != nil {
-		t.Skipf("not with real LXDs here: none of their VMs has to be stopped, as none is started: %v", err)
+		t.Skipf("not with real LXDs here: their VMs are not started, so there is nothing to stop: %v", err)
 	}
 }
 
-// fleetKey is the key that the hosts trust which are there already, in files.
+// fleetKey is the key pair that the existing hosts trust, in files.
 var fleetKey = sync.OnceValues(func() (key fleetkey.Key, err error) {
 	dir, err := os.MkdirTemp("", "maaslxd-acctest-key-")
 	if err != nil {
@@ -83,8 +83,9 @@ var fleetKey = sync.OnceValues(func() (key fleetkey.Key, err error) {
 	return fleetkey.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
 })
 
-// skipUnlessInColumn skips a test that says nothing in this column, or nothing that the other
-// one has not said, and where that is possible in none.
+// skipUnlessInColumn skips a test that makes no sense in this column, or whose
+// result the other column shows already. It also skips what cannot run in
+// either.
 func skipUnlessInColumn(t *testing.T) {
 	t.Helper()
 	if !isLXDColumn() {
@@ -104,8 +105,8 @@ func skipUnlessInColumn(t *testing.T) {
 	}
 }
 
-// reasonFor is what a table says of a test or of a case that it is in, empty for
-// nothing.
+// reasonFor is the reason in a table for a test, or for the case that contains
+// it. It is empty where there is none.
 func reasonFor(test string, table map[string]string) string {
 	for name, reason := range table {
 		if test == name || strings.HasPrefix(test, name+"/") {
@@ -115,8 +116,8 @@ func reasonFor(test string, table map[string]string) string {
 	return ""
 }
 
-// startSimulator serves a model: in the column of LXDs, as a fleet of ours is once MAAS
-// has removed its VM hosts.
+// startSimulator serves a model. In the column of LXDs it is our fleet after
+// MAAS has removed its VM hosts.
 func startSimulator(t *testing.T, m sim.Model) *sim.Server {
 	t.Helper()
 	if !isLXDColumn() {
@@ -141,7 +142,7 @@ func startSimulator(t *testing.T, m sim.Model) *sim.Server {
 	return s
 }
 
-// markHostMachine writes into a host's machine what a maaslxd_vm_host leaves there.
+// markHostMachine marks a host's machine as a maaslxd_vm_host does.
 func markHostMachine(t *testing.T, s *sim.Server, h sim.HostModel) {
 	t.Helper()
 	record := engine.HostRecord{
@@ -167,10 +168,11 @@ func markHostMachine(t *testing.T, s *sim.Server, h sim.HostModel) {
 	}
 }
 
-// lxdComposer is the setting by which the provider makes VMs in LXD.
+// lxdComposer is the setting that makes the provider create VMs in LXD.
 const lxdComposer = "composer = \"lxd\"\n  "
 
-// keySettings are those of a provider that is to reach the hosts that are there.
+// keySettings are the settings of a provider that must reach the existing
+// hosts.
 func (x *target) keySettings() string {
 	if !isLXDColumn() {
 		return ""
@@ -193,7 +195,7 @@ func (x *target) keySettings() string {
 }
 
 // enlistVM makes a VM in the LXD of the first host, and in MAAS, as an operator
-// would who knows nothing of us.
+// without our provider would.
 func (x *target) enlistVM(t *testing.T, name string, cores int) {
 	t.Helper()
 	const mac = "00:16:3e:aa:aa:aa"
@@ -212,7 +214,7 @@ func (x *target) enlistVM(t *testing.T, name string, cores int) {
 	})
 }
 
-// lxdVersion is that of the LXDs.
+// lxdVersion is the version of the LXDs.
 var lxdVersion = sync.OnceValue(func() string {
 	if !isLXDColumn() {
 		return "5.21.3"
@@ -224,7 +226,7 @@ var lxdVersion = sync.OnceValue(func() string {
 	return version
 })
 
-// checkLXDVersion is a check of the version of a host's LXD.
+// checkLXDVersion checks the version of a host's LXD.
 func checkLXDVersion() knownvalue.Check {
 	if isOnSite() {
 		return knownvalue.StringRegexp(regexp.MustCompile(`^[0-9]+\.[0-9]+`))
@@ -232,8 +234,8 @@ func checkLXDVersion() knownvalue.Check {
 	return exactText(lxdVersion())
 }
 
-// checkHostNumber is a check of the number that MAAS gives a VM host, where it has
-// any.
+// checkHostNumber checks the number that MAAS gives a VM host, where it has VM
+// hosts.
 func checkHostNumber(c knownvalue.Check) knownvalue.Check {
 	if isLXDColumn() {
 		return knownvalue.Null()
@@ -241,8 +243,8 @@ func checkHostNumber(c knownvalue.Check) knownvalue.Check {
 	return c
 }
 
-// expectResize is the plan of a VM that is to have another size: LXD changes it, MAAS
-// cannot.
+// expectResize is the plan for a VM of another size. LXD changes it in place,
+// MAAS cannot.
 func expectResize() resource.ConfigPlanChecks {
 	if isLXDColumn() {
 		return expectUpdate
@@ -250,8 +252,8 @@ func expectResize() resource.ConfigPlanChecks {
 	return expectReplace
 }
 
-// putKeyBesideLedger puts the key of the fleet where a ledger has it, for a provider that
-// is to reach the hosts which are there already.
+// putKeyBesideLedger puts the fleet's key beside a ledger, for a provider that
+// must reach the existing hosts.
 func (x *target) putKeyBesideLedger(t *testing.T, ledger string) {
 	t.Helper()
 	if !isLXDColumn() {
@@ -267,8 +269,8 @@ func (x *target) putKeyBesideLedger(t *testing.T, ledger string) {
 	}
 }
 
-// poolDriver is that of a storage pool for which one was asked: real LXDs are lent
-// with dir alone.
+// poolDriver is the driver of a storage pool. Real LXDs are lent with the
+// driver dir only.
 func poolDriver(asked string) string {
 	if isLXDColumn() && !isOnSite() {
 		return "dir"

@@ -13,7 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccDataCatalog reads what else MAAS has, and finds in it what a VM is made of.
+// TestAccDataCatalog reads MAAS's other lists, and finds in them what a VM is
+// made of.
 func TestAccDataCatalog(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -65,7 +66,7 @@ data "maaslxd_machines" "metal" {
 	})
 }
 
-// TestAccDataCapacity tells what fits before a VM is made, and after.
+// TestAccDataCapacity reads what fits, before a VM is made and after.
 func TestAccDataCapacity(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit = 2 })
@@ -106,7 +107,7 @@ data "maaslxd_capacity" "large" {
 	})
 }
 
-// TestAccDataCatalogBadInput wants one clear error each.
+// TestAccDataCatalogBadInput wants one clear error for each case.
 func TestAccDataCatalogBadInput(t *testing.T) {
 	t.Parallel()
 	machines := func(filter string) string { return `data "maaslxd_machines" "x" { filter = { ` + filter + ` } }` }
@@ -138,8 +139,8 @@ func TestAccDataCatalogBadInput(t *testing.T) {
 	}
 }
 
-// TestAccDataCatalogSharesLists reads each list ten times at once, and wants MAAS to be
-// asked once.
+// TestAccDataCatalogSharesLists reads each list ten times at once, and wants
+// one call of MAAS for it.
 func TestAccDataCatalogSharesLists(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

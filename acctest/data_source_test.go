@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// expectDataValue expects a value at a path of a data source, whose steps have dots
-// between them.
+// expectDataValue checks a value of a data source. The steps of its path are
+// separated by dots.
 func expectDataValue(address, at string, value knownvalue.Check) statecheck.StateCheck {
 	first, rest, nested := strings.Cut(at, ".")
 	path := tfjsonpath.New(first)
@@ -36,7 +36,7 @@ func expectDataValue(address, at string, value knownvalue.Check) statecheck.Stat
 
 func exactNumber(n int64) knownvalue.Check { return knownvalue.Int64Exact(n) }
 
-// makeUnmanagedVM has a VM made on the first host that nobody manages.
+// makeUnmanagedVM makes a VM on the first host without our provider.
 func (x *target) makeUnmanagedVM(t *testing.T, name string, cores int) {
 	t.Helper()
 	if isLXDColumn() {
@@ -46,8 +46,8 @@ func (x *target) makeUnmanagedVM(t *testing.T, name string, cores int) {
 	x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.vmHostNumber(t)), url.Values{"hostname": {name}, "cores": {strconv.Itoa(cores)}, "memory": {"2048"}})
 }
 
-// TestAccDataHosts reads hosts, one by one and filtered, before and after a VM
-// is made on one of them.
+// TestAccDataHosts reads hosts, one by one and with filters, before and after a
+// VM is made on one of them.
 func TestAccDataHosts(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit, m.Hosts[0].Pool = 2, "kvm" })
@@ -110,13 +110,13 @@ data "maaslxd_vm_hosts" "none" {
 	})
 }
 
-// TestAccDataVMs reads VMs, whoever made them.
+// TestAccDataVMs reads VMs of any origin.
 func TestAccDataVMs(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
 	x.makeUnmanagedVM(t, "stranger", 2)
-	other := "2" // its number in MAAS, where it has one
+	other := "2" // the other host's number in MAAS, where it has one
 	if isLXDColumn() {
 		other = "lxd2"
 	}
@@ -161,7 +161,7 @@ data "maaslxd_vm" "id" {
 	})
 }
 
-// TestAccDataBadInput wants one clear error each.
+// TestAccDataBadInput wants one clear error for each case.
 func TestAccDataBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -205,10 +205,9 @@ func TestAccDataBadInput(t *testing.T) {
 	}
 }
 
-// TestAccDataSharesLooks reads twenty data sources of a MAAS that takes its
-// time, and wants few listings: the CLI reads ten at once, of which the first
-// may begin alone and the others share. Each look lists the hosts, their VMs and
-// their machines.
+// TestAccDataSharesLooks reads twenty data sources from a slow MAAS, and wants
+// few listings. The CLI reads ten at once. The first may begin alone, and the
+// others share a look. Each look lists the hosts, their VMs and their machines.
 func TestAccDataSharesLooks(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

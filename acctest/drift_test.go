@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccVMDrift changes things behind Terraform's back and wants a plan, never
-// an error, and the wanted state after it.
+// TestAccVMDrift changes things without Terraform. It wants a plan, never an
+// error, and the wanted state after the apply.
 func TestAccVMDrift(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -88,8 +88,8 @@ func TestAccVMDrift(t *testing.T) {
 	}
 }
 
-// TestAccVMStalePlan applies what was planned before a VM was released, and
-// wants nothing installed that the plan does not say: the next plan says it.
+// TestAccVMStalePlan applies a plan that was made before a VM was released.
+// Nothing may be installed that the plan does not say. The next plan says it.
 func TestAccVMStalePlan(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -148,8 +148,8 @@ func TestAccVMStalePlan(t *testing.T) {
 
 const deployRoute = "POST machines/{id}/ deploy"
 
-// TestAccVMHostRefreshed wants no plan because of a refresh of the VM host,
-// after which MAAS no longer tells storage pools.
+// TestAccVMHostRefreshed wants an empty plan after a refresh of the VM host,
+// although MAAS then no longer shows storage pools.
 func TestAccVMHostRefreshed(t *testing.T) {
 	t.Parallel()
 	for title, attributes := range map[string][]string{
@@ -162,7 +162,7 @@ func TestAccVMHostRefreshed(t *testing.T) {
 			name := x.name()
 			w := newWorkspace(t, x.config(x.vm(name, attributes...)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			if !isLXDColumn() { // nothing is refreshed there
+			if !isLXDColumn() { // MAAS refreshes nothing there
 				x.refreshHost(t)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -175,7 +175,8 @@ func TestAccVMHostRefreshed(t *testing.T) {
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
-			// The pool of its successor is told again, and must not contradict the plan.
+			// MAAS shows the pool of the next VM again, which must not
+			// contradict the plan.
 			w.configure(t, x.config(x.vm(name, append(attributes, `memory_mib = 3072`)...)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -185,7 +186,7 @@ func TestAccVMHostRefreshed(t *testing.T) {
 }
 
 // TestAccVMGoneBeforeDestroy wants a destroy without an error where the VM is
-// gone already.
+// already gone.
 func TestAccVMGoneBeforeDestroy(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

@@ -18,8 +18,8 @@ func (w workspace) needsEphemeralResources(t *testing.T) {
 // lxdClientExample is the example of maaslxd_lxd_client.
 const lxdClientExample = "examples/ephemeral-resources/maaslxd_lxd_client/ephemeral-resource.tf"
 
-// TestAccWorkflowLXDClient configures the provider for LXD by the example, and has it
-// reach the LXD of a VM host. What the runs write holds no key.
+// TestAccWorkflowLXDClient configures the provider for LXD as the example does,
+// and connects to the LXD of a VM host. No key may be in what the runs write.
 func TestAccWorkflowLXDClient(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -60,8 +60,8 @@ ephemeral "maaslxd_lxd_client" "host" {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccLXDClientBadInput wants one clear error of a plan that cannot tell how an LXD is
-// reached, and nothing that was changed.
+// TestAccLXDClientBadInput wants one clear error from a plan that cannot find
+// out how to reach an LXD. Nothing may change.
 func TestAccLXDClientBadInput(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -88,8 +88,8 @@ func TestAccLXDClientBadInput(t *testing.T) {
 	}
 }
 
-// TestAccLXDClientOtherKey warns of a pair that the VM host was not made to trust: its
-// operator may have let it trust this one since.
+// TestAccLXDClientOtherKey warns of a pair that the VM host was not made to
+// trust. Its operator may have added this pair since.
 func TestAccLXDClientOtherKey(t *testing.T) {
 	t.Parallel()
 	x, other := newMetalTarget(t), newMetalTarget(t)

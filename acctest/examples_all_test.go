@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// exampleTests are the tests that apply and destroy the examples, by pattern; those
-// of another package stand with its folder. A
-// file that a test takes by name stands with its name, so that one which is
-// added is missed here until a test takes it.
+// exampleTests are the tests that apply and destroy the examples, by pattern.
+// Tests of another package have their folder. A file that a test reads by name
+// is listed by name, so that a new file fails here until a test uses it.
 var exampleTests = []struct {
 	pattern string
 	tests   []string
@@ -53,8 +52,8 @@ var exampleTests = []struct {
 	{"capi/existing-nodes/*", []string{"capi-bridge/inithost/TestManifest", "capi-bridge/inithost/TestManifestFilledIn"}},
 }
 
-// TestEveryExampleIsApplied: no example is without a test, and no test that is
-// named here is gone.
+// TestEveryExampleIsApplied: every example has a test, and every test that is
+// named here exists.
 func TestEveryExampleIsApplied(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -91,7 +90,7 @@ func TestEveryExampleIsApplied(t *testing.T) {
 	}
 }
 
-// testNames are the tests in a folder of the repository, "." being this one.
+// testNames are the tests in a folder of the repository, where "." is this one.
 func testNames(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	if folder != "." {

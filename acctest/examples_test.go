@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// addExampleObjects has what the examples name.
+// addExampleObjects adds the objects that the examples name.
 func addExampleObjects(m *sim.Model) {
 	m.Zones, m.Pools, m.Domains = []string{"az1", "az2"}, []string{"kvm", "web"}, []string{"example.com"}
 	m.Subnets = []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true}}
@@ -25,10 +25,10 @@ func addExampleObjects(m *sim.Model) {
 	}
 }
 
-// exampleFolder is where the examples of maaslxd_vm are.
+// exampleFolder has the examples of maaslxd_vm.
 const exampleFolder = "examples/resources/maaslxd_vm/"
 
-// TestAccExamples applies, re-plans, imports and destroys the examples.
+// TestAccExamples applies, plans again, imports and destroys the examples.
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t, addExampleObjects)
@@ -57,7 +57,8 @@ func TestAccExamples(t *testing.T) {
 	}
 }
 
-// importByIdentity imports the example of a folder by its identity, where the CLI can.
+// importByIdentity imports the example of a folder by its identity, where the
+// CLI has identities.
 func (w workspace) importByIdentity(t *testing.T, address, folder, id string) {
 	t.Helper()
 	if w.cli.IsOlderThan(1, 12) {
@@ -78,8 +79,8 @@ func (x *target) exampleProvider() string {
 	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = %q\n  %s}\n", x.url, x.key, x.pollInterval(), x.keySettings())
 }
 
-// TestAccExampleDayTwo applies the example of a VM that is kept, and destroys it once it
-// is no longer protected.
+// TestAccExampleDayTwo applies the example of a protected VM, and destroys the
+// VM after its protection is removed.
 func TestAccExampleDayTwo(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t, addExampleObjects)
@@ -99,7 +100,8 @@ func TestAccExampleDayTwo(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccExampleDevices applies the example of a VM with a GPU, on a VM host of that name.
+// TestAccExampleDevices applies the example of a VM with a GPU, on a VM host
+// with the example's name.
 func TestAccExampleDevices(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -145,8 +147,8 @@ func TestAccExamplePlacement(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccExampleDataSources applies the example of each data source, beside
-// the VMs of the resource's examples and one that is not ours.
+// TestAccExampleDataSources applies the example of each data source, beside the
+// VMs of the resource's examples and another owner's VM.
 func TestAccExampleDataSources(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, addExampleObjects)
@@ -182,7 +184,7 @@ func TestAccExampleDataSources(t *testing.T) {
 	}
 }
 
-// exampleID is the system id that stands in the examples.
+// exampleID is the system id in the examples.
 const exampleID = "4y3h7n"
 
 // importCommands are the commands of import.sh, without the CLI's name.
@@ -204,8 +206,8 @@ func importCommands(t *testing.T) []string {
 	return commands
 }
 
-// TestAccExampleProvider validates the example of the provider block as it is,
-// and makes a VM with it at another address, where no certificate is needed.
+// TestAccExampleProvider validates the example of the provider block as it is.
+// It makes a VM with it at another address, where no certificate is needed.
 func TestAccExampleProvider(t *testing.T) {
 	t.Parallel()
 	const example = "examples/provider/provider.tf"

@@ -14,15 +14,15 @@ import (
 
 const machinePath = "machines/*/"
 
-// TestAccVMFaults breaks single calls, one of a kind: the engine's tests break each of
-// them in each way (TestFailEverywhere). It wants the apply to get there, with
-// one VM, composed once.
+// TestAccVMFaults breaks single calls, one of each kind. The engine's own test
+// breaks every call in every way (TestFailEverywhere). The apply must succeed,
+// with one VM that was composed once.
 func TestAccVMFaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason   string
 		fault    sim.Fault
-		composes int // calls that reach MAAS, zero means 1
+		composes int // calls that reach MAAS; 0 means 1
 	}{
 		"ComposeUnavailable": {
 			reason:   "A 503 before anything happened is tried again after a look.",
@@ -65,7 +65,7 @@ func TestAccVMFaults(t *testing.T) {
 }
 
 // TestAccVMFailedTransitions wants MAAS's own words for a VM that fails, and a
-// replacement by the next apply.
+// replacement in the next apply.
 func TestAccVMFailedTransitions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -112,11 +112,12 @@ func TestAccVMFailedTransitions(t *testing.T) {
 	}
 }
 
-// createWithin15s is time for a create to come to what never ends, on a busy machine too.
+// createWithin15s lets a create reach a state that never ends, also on a busy
+// machine.
 const createWithin15s = `timeouts = { create = "15s" }`
 
-// TestAccVMTimeoutIsResumed cuts a create with its own timeout and wants the
-// next apply to go on waiting, for the same VM.
+// TestAccVMTimeoutIsResumed ends a create by its own timeout. The next apply
+// must go on waiting for the same VM.
 func TestAccVMTimeoutIsResumed(t *testing.T) {
 	t.Parallel()
 	for _, during := range []string{"Commissioning", "Deploying"} {
@@ -164,8 +165,8 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 	}
 }
 
-// TestAccVMTimeoutThenFailed lets a VM fail after its create ran out of time,
-// and wants the next plan to replace it: going on would only fail again.
+// TestAccVMTimeoutThenFailed makes a VM fail after its create timed out. The
+// next plan must replace it, because going on would fail again.
 func TestAccVMTimeoutThenFailed(t *testing.T) {
 	t.Parallel()
 	for _, during := range []string{"Commissioning", "Deploying"} {
@@ -207,12 +208,12 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 	}
 }
 
-// endlessTransitions makes transitions last until they are finished or failed by hand.
+// endlessTransitions makes transitions last until the test ends them.
 func endlessTransitions(m *sim.Model) {
 	m.Latency.Commission, m.Latency.Deploy = time.Hour, time.Hour
 }
 
-// finishTransitions ends transitions of the machine of a name, one after the other.
+// finishTransitions ends the transitions of a machine, one after the other.
 func (x *target) finishTransitions(t *testing.T, name string, statuses ...string) {
 	t.Helper()
 	for _, status := range statuses {
@@ -223,14 +224,14 @@ func (x *target) finishTransitions(t *testing.T, name string, statuses ...string
 }
 
 // TestAccVMErrorsThatSayNothingOfIt breaks a create in ways that are not the
-// VM's fault. It wants the VM kept, untainted, and finished by the next apply
-// at the latest.
+// VM's fault. The VM must stay, untainted, and be finished by the next apply at
+// the latest.
 func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		answer int
-		status string // of the VM, after the first apply
+		status string // of the VM after the first apply
 		then   plancheck.ResourceActionType
 	}{
 		"KeyRevoked":  {"The API key was deleted in between.", 401, "Ready", plancheck.ResourceActionUpdate},
@@ -274,8 +275,8 @@ func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 	}
 }
 
-// TestAccVMDeleteFaults breaks single calls of a destroy and wants it to get
-// there, with nothing left.
+// TestAccVMDeleteFaults breaks single calls of a destroy. The destroy must
+// succeed and leave nothing.
 func TestAccVMDeleteFaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -313,8 +314,8 @@ func TestAccVMDeleteFaults(t *testing.T) {
 	}
 }
 
-// TestAccVMHostUnreachable wants a delete refused while LXD is away, since MAAS
-// would answer with success and leave the instance behind.
+// TestAccVMHostUnreachable wants a delete to be refused while LXD does not
+// answer. MAAS would answer with success and leave the instance behind.
 func TestAccVMHostUnreachable(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)

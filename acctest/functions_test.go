@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAccFunctions applies the examples of the functions, without any MAAS.
+// TestAccFunctions applies the examples of the functions, without a MAAS.
 func TestAccFunctions(t *testing.T) {
 	t.Parallel()
 	key, err := fleetKey()
@@ -32,7 +32,8 @@ func TestAccFunctions(t *testing.T) {
 	}
 }
 
-// TestAccFunctionsBadInput wants one clear error each, which says which argument is wrong.
+// TestAccFunctionsBadInput wants one clear error for each case, which names the
+// wrong argument.
 func TestAccFunctionsBadInput(t *testing.T) {
 	t.Parallel()
 	config := func(lxd string) string { return `lxd_cloud_config(` + lxd + `)` }

@@ -15,24 +15,25 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// badHost is a host that cannot be made as it is written.
+// badHost is a host that cannot be made as its configuration says.
 type badHost struct {
 	reason   string
 	world    func(*sim.Model)
 	before   func(*testing.T, *metalTarget)
-	body     string                                  // strayAddress in it is where the LXD stray listens
-	probe    string                                  // default: maas
+	body     string                                  // the word STRAY in it becomes the address of the LXD stray
+	probe    string                                  // empty: maas
 	settings func(*testing.T, *metalTarget) []string // of the provider
-	at       string                                  // the attribute that the CLI points at, unless a validator of a nested one refuses it
-	want     string                                  // words of the message: the attribute, and the way out
+	at       string                                  // attribute at which the CLI points; empty where a validator of a nested one refuses it
+	want     string                                  // words of the message: the attribute, and a way out
 }
 
-// strayAddress stands for an address that is known once the simulator runs.
+// strayAddress stands for an address that is known only after the simulator has
+// started.
 const strayAddress = "STRAY"
 
-// testRefusedHosts applies each of them, and wants one error that names the
-// attribute and a way out, MAAS and its LXDs as they were, and a plan that is
-// none the worse for it.
+// testRefusedHosts applies each host, and wants one error that names the
+// attribute and a way out. MAAS and its LXDs must stay as they were, and the
+// next plan must give the same error.
 func testRefusedHosts(t *testing.T, cases map[string]badHost) {
 	t.Helper()
 	for title, tc := range cases {
@@ -45,7 +46,7 @@ func testRefusedHosts(t *testing.T, cases map[string]badHost) {
 			x := newMetalTarget(t, changes...)
 			t.Log(tc.reason)
 			if x.sim == nil && (tc.world != nil || strings.Contains(tc.body, strayAddress)) {
-				t.Skip("the machine or the LXD that it needs is in the simulated world alone")
+				t.Skip("only the simulated model has the machine or LXD that it needs")
 			}
 			if tc.before != nil {
 				tc.before(t, x)
@@ -63,7 +64,8 @@ func testRefusedHosts(t *testing.T, cases map[string]badHost) {
 	}
 }
 
-// wantRefusedCreate applies what is in the folder, see testRefusedHosts.
+// wantRefusedCreate applies the configuration in the folder; see
+// testRefusedHosts.
 func (w workspace) wantRefusedCreate(t *testing.T, x *metalTarget, at, want string) {
 	t.Helper()
 	before := x.observeState()
@@ -88,15 +90,15 @@ func (w workspace) wantRefusedCreate(t *testing.T, x *metalTarget, at, want stri
 		t.Errorf("it is in the state: %s", state)
 	}
 	if !strings.Contains(text, "Plan: 1 to add") {
-		return // it was refused before, so a plan says the same
+		return // the plan gives the same error as before
 	}
 	if plan := w.run(t, "plan", "-no-color"); !strings.Contains(plan, "Plan: 1 to add, 0 to change, 0 to destroy.") {
 		t.Errorf("the next plan is:\n%s", plan)
 	}
 }
 
-// shownConfigLines are the lines of the configuration that the CLI's messages show,
-// each after its number.
+// shownConfigLines are the lines of the configuration that the CLI's messages
+// show, each after its number.
 func shownConfigLines(text string) string {
 	var shown []string
 	for line := range strings.Lines(text) {
@@ -108,19 +110,19 @@ func shownConfigLines(text string) string {
 	return strings.Join(shown, "\n")
 }
 
-// observedState is all that a host which is refused could change.
+// observedState is everything that a refused host could change.
 type observedState struct {
 	Machines  []sim.Machine
 	Instances []sim.Instance
-	Trusted   map[string][]sim.TrustedCertificate // by LXD
-	Writes    []string                            // routes of the calls by which MAAS let something be changed
+	Trusted   map[string][]sim.TrustedCertificate // certificates by LXD
+	Writes    []string                            // routes of the accepted calls that change something
 }
 
 func (x *metalTarget) observeState() observedState {
 	all := observedState{Machines: x.machines(), Instances: x.instances(), Trusted: map[string][]sim.TrustedCertificate{}}
 	if x.sim == nil {
-		leaveOut(x.t, "compare what was written and who is trusted", "a real MAAS keeps no journal of calls")
-		for n := range all.Machines { // they are switched off after the story before
+		leaveOut(x.t, "compare what was written and who is trusted", "a real MAAS has no journal of calls")
+		for n := range all.Machines { // the previous story leaves them switched off
 			all.Machines[n].PowerState, all.Machines[n].StatusMessage, all.Machines[n].IPAddresses = "", "", nil
 		}
 		return all
@@ -136,7 +138,7 @@ func (x *metalTarget) observeState() observedState {
 	return all
 }
 
-// strayLXDAddress is where the LXD stray listens; empty on a real MAAS.
+// strayLXDAddress is the address of the LXD stray. It is empty on a real MAAS.
 func (x *metalTarget) strayLXDAddress() string {
 	if x.sim == nil {
 		return ""
@@ -149,10 +151,10 @@ func (x *metalTarget) strayLXDAddress() string {
 	return ""
 }
 
-// withLXD is a host on node1 with such attributes of lxd.
+// withLXD is a host on node1 with these attributes of lxd.
 func withLXD(text string) string { return hostOnNode1("lxd = { " + text + " }") }
 
-// multiPart is user-data of two parts, of which the second cannot stand.
+// multiPart is user-data of two parts, of which the second is not valid.
 const multiPart = `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary=A
 
@@ -169,7 +171,8 @@ lxd: {init: {}}
 --A--
 `
 
-// TestAccHostBadInput: what contradicts itself, or names what is not there.
+// TestAccHostBadInput: configurations that contradict themselves, or name
+// things that do not exist.
 func TestAccHostBadInput(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
@@ -202,7 +205,8 @@ func TestAccHostBadInput(t *testing.T) {
 	})
 }
 
-// TestAccHostNameTwice: the second would be the first.
+// TestAccHostNameTwice: a second resource would take over the host of the
+// first.
 func TestAccHostNameTwice(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)

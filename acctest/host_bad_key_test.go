@@ -23,8 +23,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// TestAccHostBadKey: key pairs by which no host could be managed. What is not
-// given by an attribute is named by its file.
+// TestAccHostBadKey: key pairs with which no host could be managed. The error
+// names the attribute, or the file where no attribute gives the pair.
 func TestAccHostBadKey(t *testing.T) {
 	t.Parallel()
 	old, early := newKeyPair(t, newYear(2010), newYear(2020)), newKeyPair(t, newYear(2090), newYear(2100))
@@ -77,7 +77,7 @@ func newKeyPair(t *testing.T, from, until time.Time) keyPair {
 	}
 }
 
-// asSettings is the pair as settings of the provider.
+// asSettings makes the pair settings of the provider.
 func (p keyPair) asSettings(*testing.T, *metalTarget) []string {
 	return []string{fmt.Sprintf("lxd_client_cert = %q", p.certificate), fmt.Sprintf("lxd_client_key = %q", p.key)}
 }
@@ -90,8 +90,8 @@ func (p keyPair) putBesideLedger(t *testing.T, x *metalTarget) {
 	}
 }
 
-// TestAccHostKeyExpires: of a host whose key has expired nothing is lost. It is
-// not changed, the plan and the error say why, and it is given back without.
+// TestAccHostKeyExpires: a host whose key has expired is not lost. It is not
+// changed, and the plan and the error say why. A destroy needs no key.
 func TestAccHostKeyExpires(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -116,8 +116,8 @@ func TestAccHostKeyExpires(t *testing.T) {
 	}
 }
 
-// TestAccGoneKeyExpires: without a key that serves, nobody sees what is on a
-// host. So it stays, until its owner says that whatever is there may be lost.
+// TestAccGoneKeyExpires: without a valid key nobody sees what is on a host. So
+// the host stays until its owner allows the loss of everything on it.
 func TestAccGoneKeyExpires(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -142,7 +142,7 @@ func TestAccGoneKeyExpires(t *testing.T) {
 }
 
 // TestAccHostKeyInClear: over plain http the private key is sent only where the
-// user allows it. Nothing is made before that, no key either.
+// user allows it. Nothing is made before that, not even a key.
 func TestAccHostKeyInClear(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -150,7 +150,7 @@ func TestAccHostKeyInClear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A proxy leads to the simulator under a name that is not this machine's.
+	// A proxy leads to the simulator under a name other than this machine's.
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(root) }})
 	t.Cleanup(proxy.Close)
 	config := strings.ReplaceAll(x.config(hostOnNode1()), x.url, "http://maas.example:5240/MAAS")
@@ -176,7 +176,7 @@ func TestAccHostKeyInClear(t *testing.T) {
 	}
 }
 
-// configOnly is config with settings that may stand in the place of its own.
+// configOnly is config with settings that replace its own.
 func (x *metalTarget) configOnly(body string, settings ...string) string {
 	all := append([]string{`poll_interval = "50ms"`, `probe = "maas"`}, settings...)
 	if len(settings) == 0 || settings[0] != `ledger = "memory"` {
@@ -189,8 +189,8 @@ func withSetting(line string) func(*testing.T, *metalTarget) []string {
 	return func(*testing.T, *metalTarget) []string { return []string{line} }
 }
 
-// withPairFiles gives a certificate of one key pair and the key of another, by path; an
-// empty one is left out.
+// withPairFiles sets the certificate of one key pair and the key of another, by
+// path. An empty path is left out.
 func withPairFiles(certificate, key string) func(*testing.T, *metalTarget) []string {
 	return func(t *testing.T, x *metalTarget) (lines []string) {
 		for attribute, name := range map[string]string{"lxd_client_cert": certificate, "lxd_client_key": key} {

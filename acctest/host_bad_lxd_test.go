@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// withLXDOfVersion is an LXD that runs already, in a version, and can be asked from here.
+// withLXDOfVersion adds a running LXD of a version, which the test can reach.
 func withLXDOfVersion(version string) func(*sim.Model) {
 	return func(m *sim.Model) {
 		listenOnLoopback(m)
@@ -15,8 +15,8 @@ func withLXDOfVersion(version string) func(*sim.Model) {
 	}
 }
 
-// TestAccHostBadLXD: LXDs that run already, and cannot be registered as they
-// are. MAAS is not told of any.
+// TestAccHostBadLXD: running LXDs that cannot be registered in their state.
+// MAAS never learns of them.
 func TestAccHostBadLXD(t *testing.T) {
 	t.Parallel()
 	trusting := func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") }
@@ -57,7 +57,7 @@ func TestAccHostBadLXD(t *testing.T) {
 }
 
 // TestAccVMOnLXDTooNew: MAAS is not asked to make a VM where it cannot, and
-// placement passes over such a host.
+// placement skips such a host.
 func TestAccVMOnLXDTooNew(t *testing.T) {
 	t.Parallel()
 	x := &metalTarget{target: newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" }), folder: t.TempDir()}

@@ -12,11 +12,11 @@ func withNode1Status(status string) func(*sim.Model) {
 	return func(m *sim.Model) { m.Machines[0].Status = status }
 }
 
-// makeNode1ARM makes node1 a machine of another architecture than the images.
+// makeNode1ARM makes node1 a machine of another architecture than the images'.
 func makeNode1ARM(m *sim.Model) { m.Machines[0].Architecture = "arm64/generic" }
 
 // TestAccHostBadMachine: machines that cannot become hosts, and hosts that do
-// not fit their machines. None of them is even allocated.
+// not fit their machines. None is allocated.
 func TestAccHostBadMachine(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
@@ -55,7 +55,8 @@ func TestAccHostBadMachine(t *testing.T) {
 	})
 }
 
-// networkWithBond is a network with one bond, of which these lines say more, and one bridge on it.
+// networkWithBond is a network with one bond, described by these lines, and one
+// bridge on it.
 func networkWithBond(interfaces string, lines ...string) string {
 	return hostOnNode1(`network = {
     bonds = { bond0 = { interfaces = ` + interfaces + "\n" + strings.Join(lines, "\n") + ` } }
@@ -63,12 +64,12 @@ func networkWithBond(interfaces string, lines ...string) string {
   }`)
 }
 
-// networkWithBridge is a network with one bridge, of which these lines say all.
+// networkWithBridge is a network with one bridge, described by these lines.
 func networkWithBridge(lines string) string {
 	return hostOnNode1(`network = { bridges = { br0 = { ` + lines + ` } } }`)
 }
 
-// TestAccHostBadNetwork: networks that cannot be made. Nothing is allocated.
+// TestAccHostBadNetwork: networks that cannot be made. No machine is allocated.
 func TestAccHostBadNetwork(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{

@@ -14,15 +14,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// createWithin6s is long enough for a host to be deployed, on a busy machine too, and too
-// short for what takes long.
+// createWithin6s is long enough to deploy a host, also on a busy machine. It is
+// too short for slow steps.
 const createWithin6s = `timeouts = { create = "6s" }`
 
-// createWithin20s is long enough for MAAS to say what is wrong with an LXD.
+// createWithin20s is long enough for MAAS to report what is wrong with an LXD.
 const createWithin20s = `timeouts = { create = "20s" }`
 
-// TestAccHostTimeoutIsResumed cuts a create off in each phase, and wants the
-// next apply to go on with the same machine.
+// TestAccHostTimeoutIsResumed ends a create in each phase. The next apply must
+// go on with the same machine.
 func TestAccHostTimeoutIsResumed(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -52,7 +52,7 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 			x := newMetalTarget(t, tc.world)
 			w := newWorkspace(t, x.config(hostOnNode1(tc.allow)))
 			t.Log(tc.reason)
-			if isLXDColumn() { // MAAS has no words for it
+			if isLXDColumn() { // MAAS has no message for it
 				tc.warn = strings.Replace(tc.warn, "Failed to connect to the LXD REST API", "not there yet", 1)
 			}
 			if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern(tc.warn).MatchString(out) {
@@ -77,8 +77,8 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 	}
 }
 
-// TestAccHostFailsForGood lets a deployment fail: the machine is kept for a
-// look and replaced by the next apply, or given back at once.
+// TestAccHostFailsForGood makes a deployment fail. The machine is kept for a
+// look and replaced by the next apply, or released at once.
 func TestAccHostFailsForGood(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"keep", "release"} {
@@ -111,8 +111,8 @@ func TestAccHostFailsForGood(t *testing.T) {
 	}
 }
 
-// TestAccHostDestroyRefused: a host with VMs of others stays, and they are
-// named, unless the configuration forces it.
+// TestAccHostDestroyRefused: a host with VMs of other owners stays, and the
+// error names them. force_destroy in the configuration overrides that.
 func TestAccHostDestroyRefused(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -134,8 +134,8 @@ func TestAccHostDestroyRefused(t *testing.T) {
 	}
 }
 
-// TestAccHostDrift changes things behind Terraform's back, and wants a plan
-// that puts them right.
+// TestAccHostDrift changes things without Terraform, and wants a plan that
+// corrects them.
 func TestAccHostDrift(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -197,8 +197,8 @@ func TestAccHostDrift(t *testing.T) {
 	}
 }
 
-// TestAccHostRedeployed: a machine that someone released and deployed for
-// himself is his.
+// TestAccHostRedeployed: a machine that another user released and deployed
+// belongs to that user.
 func TestAccHostRedeployed(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -221,7 +221,8 @@ func TestAccHostRedeployed(t *testing.T) {
 }
 
 // TestAccHostImportUnmarked imports a VM host that nobody made with this
-// provider: the next apply adopts it, and a destroy leaves its machine.
+// provider. The next apply adopts it, and a destroy leaves its machine
+// deployed.
 func TestAccHostImportUnmarked(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -250,8 +251,8 @@ func TestAccHostImportUnmarked(t *testing.T) {
 	}
 }
 
-// TestAccHostKey: a key that is lost, or another one, is an error that names
-// what the host trusts; a host is destroyed without.
+// TestAccHostKey: a lost or changed key is an error that names what the host
+// trusts. A destroy of the host needs no key.
 func TestAccHostKey(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -271,17 +272,17 @@ func TestAccHostKey(t *testing.T) {
 	if err := os.Rename(x.keyFile(), x.keyFile()+".away"); err != nil {
 		t.Fatal(err)
 	}
-	w.run(t, "plan", "-detailed-exitcode", "-no-color") // nothing needs it
+	w.run(t, "plan", "-detailed-exitcode", "-no-color") // a plan needs no key
 	zone := `zone = "az2"`
 	w.configure(t, x.config(hostOnNode1(zone)))
-	if isLXDColumn() { // which is asked for all of it
+	if isLXDColumn() { // there a plan of the VM needs the LXD
 		refused("The key is lost.", "client key pair is lost kvm1 trusts")
 	} else if out := w.run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(unwrapMessage(out), fingerprint) {
 		t.Errorf("want MAAS's own done, and a warning that names the key that is lost, got:\n%s", out)
 	}
 	w.configure(t, x.config(hostOnNode1(zone, `server_fingerprint = "`+strings.Repeat("ab", 32)+`"`)))
 	refused("The key is lost.", "client key pair is lost kvm1 trusts")
-	x.makeLXDTrustNewKey(t, "node1") // makes another one
+	x.makeLXDTrustNewKey(t, "node1") // it makes another key
 	if out := w.run(t, "plan", "-no-color"); !wordsPattern("Warning: LXD client certificate at hand is").MatchString(out) {
 		t.Errorf("want the plan to warn, got:\n%s", out)
 	}
@@ -292,7 +293,7 @@ func TestAccHostKey(t *testing.T) {
 	}
 }
 
-// unwrapMessage takes the CLI's frame and line ends off a message.
+// unwrapMessage removes the CLI's frame and line breaks from a message.
 func unwrapMessage(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("│╷╵ \n", r) }), " ")
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// listenOnLoopback lets the simulated LXDs answer on a loopback network, as real ones do
-// on theirs.
+// listenOnLoopback makes the simulated LXDs listen on a loopback network, so
+// that the test reaches them.
 func listenOnLoopback(m *sim.Model) {
 	m.LXDListen, m.Subnets = "auto", nil
 	m.Hosts[0].Address, m.Hosts[0].Project = "", "maas"
 }
 
-// configWithProbe is a configuration whose provider asks LXDs itself.
+// configWithProbe is a configuration whose provider connects to LXDs itself.
 func (x *metalTarget) configWithProbe(probe, body string) string {
 	return strings.Replace(x.config(body), `probe = "maas"`, fmt.Sprintf("probe = %q", probe), 1)
 }
 
-// TestAccHostSeenDirectly waits for the LXD itself, and registers it once it
+// TestAccHostSeenDirectly waits for the LXD itself, and registers it when it
 // answers.
 func TestAccHostSeenDirectly(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestAccHostSeenDirectly(t *testing.T) {
 			w := newWorkspace(t, x.configWithProbe(probe, hostOnNode1()))
 			run := startApplies(t, w)[0]
 			x.actAtStatus(t, "node1", "Deployed", func(sim.Machine) {})
-			time.Sleep(time.Second) // within the first boot
+			time.Sleep(time.Second) // the first boot is still under way
 			if n, counted := x.countCalls(t, "POST vm-hosts/"); counted && n != 0 {
 				t.Errorf("the host was registered before its LXD answered")
 			}
@@ -51,8 +51,8 @@ func TestAccHostSeenDirectly(t *testing.T) {
 	}
 }
 
-// TestAccHostProjectInUse looks into an LXD that runs already before MAAS takes
-// over what is there.
+// TestAccHostProjectInUse looks into a running LXD before MAAS takes over its
+// instances.
 func TestAccHostProjectInUse(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)

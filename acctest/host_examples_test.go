@@ -12,14 +12,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// hostExamples is where the examples of maaslxd_vm_host are, fleetExample the
-// module of a fleet.
+// hostExamples has the examples of maaslxd_vm_host, fleetExample the module of
+// a fleet.
 const (
 	hostExamples = "examples/resources/maaslxd_vm_host/"
 	fleetExample = "examples/fleet/"
 )
 
-// addHostExampleObjects has what the examples name.
+// addHostExampleObjects adds the objects that the examples name.
 func addHostExampleObjects(m *sim.Model) {
 	m.Zones, m.Pools, m.Domains = []string{"az1", "az2"}, []string{"kvm"}, []string{"example.com"}
 	m.Subnets = []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true}}
@@ -35,12 +35,12 @@ func addHostExampleObjects(m *sim.Model) {
 func newHostExampleTarget(t *testing.T) *metalTarget {
 	t.Helper()
 	if isOnSite() {
-		t.Skip("runs only on the simulator: the machines are those that the examples name")
+		t.Skip("runs only on the simulator: it needs the machines that the examples name")
 	}
 	return newMetalTarget(t, addHostExampleObjects)
 }
 
-// TestAccExampleHosts applies, re-plans, imports and destroys the examples.
+// TestAccExampleHosts applies, plans again, imports and destroys the examples.
 func TestAccExampleHosts(t *testing.T) {
 	t.Parallel()
 	x := newHostExampleTarget(t)
@@ -86,7 +86,7 @@ func scriptCommands(t *testing.T, path string) []string {
 	return commands
 }
 
-// fleetFolder is a folder with the module of a fleet, as a root module.
+// fleetFolder is a folder with a fleet's module as its root module.
 func (x *metalTarget) fleetFolder(t *testing.T) workspace {
 	t.Helper()
 	w := newEmptyWorkspace(t)
@@ -103,7 +103,7 @@ func (x *metalTarget) fleetFolder(t *testing.T) workspace {
 	return w
 }
 
-// TestAccExampleFleet applies, re-plans and destroys the fleet, and looks at
+// TestAccExampleFleet applies, plans again and destroys the fleet, and checks
 // its table.
 func TestAccExampleFleet(t *testing.T) {
 	t.Parallel()
@@ -163,8 +163,8 @@ func TestAccExampleFleetTests(t *testing.T) {
 	}
 }
 
-// TestAccExampleDemo applies, re-plans and destroys what "make demo" shows, on
-// the same machines, without the waiting.
+// TestAccExampleDemo applies, plans again and destroys the configuration of
+// "make demo", on the same machines, without the waits.
 func TestAccExampleDemo(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../examples/demo/world.json")
@@ -179,7 +179,7 @@ func TestAccExampleDemo(t *testing.T) {
 	x := newMetalTarget(t, func(m *sim.Model) {
 		latency := m.Latency
 		*m = world
-		m.Latency, m.LXDListen = latency, "auto" // the demo asks its LXDs itself
+		m.Latency, m.LXDListen = latency, "auto" // the demo connects to its LXDs itself
 	})
 	w := newEmptyWorkspace(t)
 	for name, folder := range map[string]string{"fleet": "../" + fleetExample, "demo": "../examples/demo"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// registerRoute is the call after which MAAS knows a host as one.
+// registerRoute is the call after which MAAS has the host.
 func registerRoute() string {
 	if isLXDColumn() {
 		return "POST tags/{name}/ update_nodes"
@@ -21,14 +21,14 @@ func registerRoute() string {
 	return "POST vm-hosts/"
 }
 
-// TestAccHostKilled kills a run in each phase of a host's life, and wants the
-// next run to go on: one deployment, one VM host, nothing left in the end.
+// TestAccHostKilled kills a run in each phase of a host's life. The next run
+// must go on: one deployment, one VM host, and nothing left at the end.
 func TestAccHostKilled(t *testing.T) {
 	t.Parallel()
 	phases := map[string]struct {
 		reason string
 		verb   string
-		brief  bool // it takes too short a time for a look at a real MAAS
+		brief  bool // too short to be seen on a real MAAS
 		reach  func(x *metalTarget, t *testing.T)
 	}{
 		"Allocated": {
@@ -37,7 +37,8 @@ func TestAccHostKilled(t *testing.T) {
 		},
 		"Deploying": {
 			reason: "The deployment goes on without us.", verb: "apply",
-			// Deploying it is before the call has been answered, and so before it is counted.
+			// The machine is Deploying before the call is answered, and so
+			// before the call is counted.
 			reach: func(x *metalTarget, t *testing.T) {
 				if x.sim == nil {
 					x.actAtStatus(t, "node1", "Deploying", func(sim.Machine) {})
@@ -100,7 +101,7 @@ func TestAccHostKilled(t *testing.T) {
 }
 
 // TestAccHostGoneBeforeDestroy wants a destroy without an error where the
-// machine is gone already.
+// machine is already gone.
 func TestAccHostGoneBeforeDestroy(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -117,7 +118,7 @@ func TestAccHostGoneBeforeDestroy(t *testing.T) {
 }
 
 // TestAccHostMoved takes over a VM host of Canonical's provider, whose state
-// names its id in MAAS, and finds its machine.
+// has its id in MAAS, and finds its machine.
 func TestAccHostMoved(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)

@@ -7,9 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAccHostNamesSwapped: two hosts swap their names in place, and a VM that
-// goes by its host's id stays where it is. MAAS lets hosts have one name in
-// between.
+// TestAccHostNamesSwapped: two hosts swap their names in place. A VM that names
+// its host by id stays there. In between, MAAS allows two hosts with one name.
 func TestAccHostNamesSwapped(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -38,8 +37,8 @@ func TestAccHostNamesSwapped(t *testing.T) {
 	}
 }
 
-// TestAccHostNameLeft renames a host in place, and gives its former name to another
-// one: in the same apply, and in the next.
+// TestAccHostNameLeft renames a host in place, and gives its former name to
+// another host: in the same apply, and in the next.
 func TestAccHostNameLeft(t *testing.T) {
 	t.Parallel()
 	renamed := vmHost("kvm0", `machine = "node1"`, deployNoble)
@@ -47,7 +46,7 @@ func TestAccHostNameLeft(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"AtOnce":   {renamed + heir},
 		"InTwo":    {renamed, renamed + heir},
-		"Replaced": {heir}, // the first is removed meanwhile
+		"Replaced": {heir}, // the first host is removed in between
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +59,7 @@ func TestAccHostNameLeft(t *testing.T) {
 				w.wantEmptyPlan(t)
 			}
 			heir := x.findMachine(t, "node2")
-			if heir.StatusName != "Deployed" || !isLXDColumn() && heir.HostedHosts != "kvm1" { // a MAAS without VM hosts has no names of them
+			if heir.StatusName != "Deployed" || !isLXDColumn() && heir.HostedHosts != "kvm1" { // a MAAS without VM hosts has no names for them
 				t.Errorf("node2 is %s, and the host on it is called %q", heir.StatusName, heir.HostedHosts)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -19,7 +19,7 @@ import (
 
 const serverData = "maaslxd-server-fingerprint"
 
-// sha256Of is how LXD names a certificate in PEM.
+// sha256Of is LXD's fingerprint of a PEM certificate.
 func sha256Of(certificate string) string {
 	block, _ := pem.Decode([]byte(certificate))
 	if block == nil {
@@ -29,7 +29,7 @@ func sha256Of(certificate string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// findLXD finds a simulated LXD that listens.
+// findLXD finds a simulated LXD that listens, by its name.
 func (x *metalTarget) findLXD(t *testing.T, name string) sim.LXD {
 	t.Helper()
 	for _, l := range x.simulatorOrSkip().LXDs() {
@@ -41,13 +41,14 @@ func (x *metalTarget) findLXD(t *testing.T, name string) sim.LXD {
 	return sim.LXD{}
 }
 
-// shownFingerprint is the fingerprint of the certificate that an LXD shows.
+// shownFingerprint is the fingerprint of an LXD's server certificate.
 func (x *metalTarget) shownFingerprint(t *testing.T, name string) string {
 	t.Helper()
 	return sha256Of(x.findLXD(t, name).Certificate)
 }
 
-// renewCertificate lets an LXD show another certificate, and returns its fingerprint.
+// renewCertificate gives an LXD another certificate, and returns its
+// fingerprint.
 func (x *metalTarget) renewCertificate(t *testing.T, name string) string {
 	t.Helper()
 	certificate, err := x.simulatorOrSkip().RenewCertificate(name)
@@ -57,7 +58,7 @@ func (x *metalTarget) renewCertificate(t *testing.T, name string) string {
 	return sha256Of(certificate)
 }
 
-// wantFailure runs terraform, which must fail and say all of it.
+// wantFailure runs terraform, which must fail with all of these texts.
 func (w *workspace) wantFailure(t *testing.T, reason string, says []string, args ...string) {
 	t.Helper()
 	cmd, out := w.command(t.Context(), args...)
@@ -69,9 +70,9 @@ func (w *workspace) wantFailure(t *testing.T, reason string, says []string, args
 	}
 }
 
-// TestAccHostServerChanged: the LXD of a host shows another certificate. Nothing
-// is done with it until that is accepted, and a host that is deployed anew
-// begins anew.
+// TestAccHostServerChanged: the LXD of a host has another certificate. Nothing
+// is done with it until the user accepts that. A host that is deployed again
+// starts without a known certificate.
 func TestAccHostServerChanged(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -82,7 +83,7 @@ func TestAccHostServerChanged(t *testing.T) {
 		t.Errorf("the machine notes %q, and its LXD shows %s", noted, before)
 	}
 	after := x.renewCertificate(t, "node1")
-	w.run(t, "plan", "-detailed-exitcode", "-no-color") // a plan asks MAAS alone
+	w.run(t, "plan", "-detailed-exitcode", "-no-color") // a plan asks only MAAS
 	served := len(x.simulatorOrSkip().Journal().LXD.Calls)
 	puts := x.simulatorOrSkip().Journal().Count("PUT vm-hosts/{id}/")
 
@@ -99,7 +100,7 @@ func TestAccHostServerChanged(t *testing.T) {
 
 	w.configure(t, x.configWithProbe("auto", hostOnNode1(`zone = "az2"`, fmt.Sprintf("server_fingerprint = %q", after))))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.configWithProbe("auto", hostOnNode1(`zone = "az2"`))) // it is noted by now
+	w.configure(t, x.configWithProbe("auto", hostOnNode1(`zone = "az2"`))) // the new certificate is stored by now
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 
 	w.run(t, "apply", "-auto-approve", "-no-color", "-replace="+hostAddress)
@@ -109,15 +110,15 @@ func TestAccHostServerChanged(t *testing.T) {
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	x.renewCertificate(t, "node1")
-	w.configure(t, x.configWithProbe("maas", hostOnNode1(`zone = "az2"`))) // asks no LXD
+	w.configure(t, x.configWithProbe("maas", hostOnNode1(`zone = "az2"`))) // this asks no LXD
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAccHostServerDemanded registers an LXD only if it shows the certificate
-// that the configuration names.
+// TestAccHostServerDemanded registers an LXD only with the certificate that the
+// configuration names.
 func TestAccHostServerDemanded(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -141,8 +142,9 @@ func TestAccHostServerDemanded(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccHostServerUnexpected deploys a machine whose LXD does not show what the
-// configuration names. It is not registered, and gone on with once that is mended.
+// TestAccHostServerUnexpected deploys a machine whose LXD has another
+// certificate than the configuration names. It is not registered. After a
+// correction the apply goes on.
 func TestAccHostServerUnexpected(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -170,7 +172,7 @@ func TestAccHostServerUnexpected(t *testing.T) {
 }
 
 // TestAccHostServerIsTold reads the fingerprint from the resource, the data
-// sources and an import; it is null where MAAS alone reaches the LXD.
+// sources and an import. It is null where only MAAS reaches the LXD.
 func TestAccHostServerIsTold(t *testing.T) {
 	t.Parallel()
 	const sources = `

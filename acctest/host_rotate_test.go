@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// TestAccHostKeyRotated changes the key of a host that runs: noted first, then
-// taken.
+// TestAccHostKeyRotated changes the key of a running host: first the host
+// trusts it, then the provider uses it.
 func TestAccHostKeyRotated(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -23,16 +23,16 @@ func TestAccHostKeyRotated(t *testing.T) {
 	x.rotateKey(t, func(body string) string { return x.config(body) }, vm)
 }
 
-// TestAccGoneRotated changes the key of a host with a VM that runs, of which MAAS
-// has the key, too.
+// TestAccGoneRotated changes the key of a host with a running VM. MAAS has the
+// key for the VM, too.
 func TestAccGoneRotated(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
 	x.rotateKey(t, func(body string) string { return x.configReachingLXD(body) }, vmOnTestHost("web", x.deploy()))
 }
 
-// rotateKey changes the key of node1 with a VM, or with none, until nothing is
-// left of the former one.
+// rotateKey changes the key of node1, with or without a VM, until nothing uses
+// the former one.
 func (x *metalTarget) rotateKey(t *testing.T, config func(body string) string, vm string) {
 	t.Helper()
 	w := newWorkspace(t, config(hostOnNode1()+vm))
@@ -58,7 +58,7 @@ func (x *metalTarget) rotateKey(t *testing.T, config func(body string) string, v
 	if after := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]; after == before || after != next.Fingerprint {
 		t.Errorf("the fingerprint is %s, and was %s", after, before)
 	}
-	if handed := x.countKeyPairUpdates(); handed != 1 { // with its VM host, where it has one, else with the VM
+	if handed := x.countKeyPairUpdates(); handed != 1 { // once, for the VM host where there is one, else for the VM
 		t.Errorf("MAAS was given the next pair %d times, want once", handed)
 	}
 	if err := x.simulatorOrSkip().DistrustCertificate("node1", former.Certificate); err != nil {
@@ -76,7 +76,7 @@ func (x *metalTarget) rotateKey(t *testing.T, config func(body string) string, v
 	}
 }
 
-// loadKeyPair is the pair in a file, which is made.
+// loadKeyPair loads the pair in a file, and makes the file if it is missing.
 func (x *metalTarget) loadKeyPair(t *testing.T, path string) fleetkey.Key {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(path, time.Now())
@@ -86,7 +86,8 @@ func (x *metalTarget) loadKeyPair(t *testing.T, path string) fleetkey.Key {
 	return key
 }
 
-// countKeyPairUpdates counts how often MAAS was given another pair for what it has already.
+// countKeyPairUpdates counts how often MAAS got another pair for an existing
+// object.
 func (x *metalTarget) countKeyPairUpdates() (times int) {
 	for _, c := range x.simulatorOrSkip().Journal().Calls {
 		if strings.HasPrefix(c.Route, "PUT ") && len(c.Form["certificate"])+len(c.Form["power_parameters_certificate"]) > 0 {

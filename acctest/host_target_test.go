@@ -26,8 +26,8 @@ import (
 
 const hostAddress = "maaslxd_vm_host.test"
 
-// addBareMetal gives the simulated MAAS machines to make hosts of, and an LXD that
-// it does not know.
+// addBareMetal gives the simulated MAAS machines that can become hosts, and an
+// LXD that it does not know.
 func addBareMetal(m *sim.Model) {
 	m.Hosts = []sim.HostModel{{
 		Name: "stray", Cores: 16, MemoryMiB: 65536, Unregistered: true, Address: "10.200.0.9:8443",
@@ -37,7 +37,7 @@ func addBareMetal(m *sim.Model) {
 		{Hostname: "node2", Cores: 16, MemoryMiB: 65536, DiskGB: 500, Zone: "az2", Tags: []string{"metal"}},
 		{Hostname: "small", Cores: 2, MemoryMiB: 4096, DiskGB: 40, Zone: "az1"},
 	}
-	if isLXDColumn() { // where the machines can be reached
+	if isLXDColumn() { // where the test can reach the machines
 		for n := range m.Subnets {
 			m.Subnets[n].CIDR = ""
 		}
@@ -50,7 +50,7 @@ func addBareMetal(m *sim.Model) {
 // that each test has a key of its own.
 type metalTarget struct {
 	*target
-	folder string // of the ledger and the key
+	folder string // folder of the ledger and the key
 }
 
 func newMetalTarget(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
@@ -78,8 +78,8 @@ func newMetalTarget(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	return x
 }
 
-// config is a whole configuration. The simulator's hosts can be reached through
-// MAAS alone, unless they have real LXDs.
+// config is a whole configuration. Only MAAS reaches the simulator's hosts,
+// unless they have real LXDs.
 func (x *metalTarget) config(body string, settings ...string) string {
 	probe := `probe = "maas"`
 	if isLXDColumn() {
@@ -109,8 +109,8 @@ func expectHostAction(action plancheck.ResourceActionType) resource.ConfigPlanCh
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(hostAddress, action)}}
 }
 
-// checkReady checks that the machines are Ready and nobody's, and that MAAS has
-// no VM host left.
+// checkReady checks that the machines are Ready and without an owner, and that
+// MAAS has no VM host left.
 func (x *metalTarget) checkReady(names ...string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		for _, m := range x.machines() {
@@ -134,10 +134,10 @@ func keysOf(m map[string]string) []string {
 	return keys
 }
 
-// keyFile is where the key of the fleet is made.
+// keyFile is the path of the fleet's key.
 func (x *metalTarget) keyFile() string { return filepath.Join(x.folder, "lxd-client.pem") }
 
-// fleetKeyPair is the key of the fleet, empty as long as there is none.
+// fleetKeyPair is the fleet's key pair. It is empty until there is one.
 func (x *metalTarget) fleetKeyPair() realmaas.LXD {
 	text, err := os.ReadFile(x.keyFile())
 	if err != nil {
@@ -147,8 +147,8 @@ func (x *metalTarget) fleetKeyPair() realmaas.LXD {
 	return realmaas.LXD{Certificate: certificate + "-----END CERTIFICATE-----\n", Key: key}
 }
 
-// privateKey is the secret half of the fleet's key, in lines that must not be
-// found anywhere else.
+// privateKey is the lines of the fleet's private key, which must be nowhere
+// else.
 func (x *metalTarget) privateKey(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(x.keyFile())
@@ -167,8 +167,8 @@ type hostRecord struct {
 	Tags []string
 }
 
-// listVMHosts lists the VM hosts of MAAS; where it has none, the machines that say
-// they are hosts.
+// listVMHosts lists MAAS's VM hosts. Where MAAS has none, it lists the machines
+// that are marked as hosts.
 func (x *metalTarget) listVMHosts(t *testing.T) (found []hostRecord) {
 	t.Helper()
 	if isLXDColumn() {
@@ -196,7 +196,7 @@ func (x *metalTarget) listVMHosts(t *testing.T) (found []hostRecord) {
 	return found
 }
 
-// makeUnmanagedVMOnNode1 makes a VM on the host of node1 that nobody manages.
+// makeUnmanagedVMOnNode1 makes a VM on node1's host without our provider.
 func (x *metalTarget) makeUnmanagedVMOnNode1(t *testing.T, name string) {
 	t.Helper()
 	if !isLXDColumn() {
@@ -215,8 +215,8 @@ func (x *metalTarget) editOnlyVMHost(t *testing.T, form string) {
 	x.callMAAS(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.listVMHosts(t)[0].ID), form)
 }
 
-// tagLentMachines puts a tag on the machines that are lent to the test. Those of the simulated
-// world have it.
+// tagLentMachines puts a tag on the machines that are lent to the test. The
+// simulated ones have it already.
 func (x *metalTarget) tagLentMachines(t *testing.T, tag string) {
 	t.Helper()
 	for _, m := range x.lent {
@@ -226,8 +226,8 @@ func (x *metalTarget) tagLentMachines(t *testing.T, tag string) {
 	}
 }
 
-// forgetVMHost makes MAAS forget a VM host, as an operator would; where it has none, the
-// tag goes by which the host is found.
+// forgetVMHost makes MAAS forget a VM host, as an operator would. Where MAAS
+// has none, it removes the tag that finds hosts.
 func (x *metalTarget) forgetVMHost(t *testing.T, name string) {
 	t.Helper()
 	if isLXDColumn() {
@@ -243,7 +243,7 @@ func (x *metalTarget) forgetVMHost(t *testing.T, name string) {
 	t.Fatalf("MAAS has no VM host %s", name)
 }
 
-// untagHostMachine takes the tag of hosts off the machine of one.
+// untagHostMachine removes the tag of hosts from a host's machine.
 func (x *metalTarget) untagHostMachine(t *testing.T, name string) {
 	t.Helper()
 	for _, m := range x.machines() {

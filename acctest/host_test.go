@@ -20,11 +20,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// TestAccHostLife takes one host through everything that a user does to it.
+// TestAccHostLife does everything to one host that a user does.
 func TestAccHostLife(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
-	firstBoot := []string{"lxd.%", "lxd.channel", "lxd.project"} // nobody tells the channel, and the project is the default one
+	firstBoot := []string{"lxd.%", "lxd.channel", "lxd.project"} // an import does not know the channel; the project is the default one
 	total := statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("total"), x.checkCores(1))
 	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
@@ -39,7 +39,7 @@ func TestAccHostLife(t *testing.T) {
 					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("free"), x.checkCores(2)),
 				},
 			},
-			{ // what MAAS changes in place, the name too
+			{ // changes that MAAS makes in place, also of the name
 				Config: x.config(vmHost("renamed", `machine = "node1.maas"`, deployNoble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
 					`memory_overcommit = 1.5`, `default_storage_pool = "default"`, `lxd = { channel = "5.21/stable", project = "maas" }`, `force_destroy = true`)),
 				ConfigPlanChecks: expectHostAction(plancheck.ResourceActionUpdate),
@@ -59,7 +59,7 @@ func TestAccHostLife(t *testing.T) {
 			},
 			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true, ImportStateVerifyIgnore: firstBoot},
 			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: firstBoot},
-			{ // another first boot is another host
+			{ // another first boot replaces the host
 				Config: x.config(vmHost("renamed", `machine = "node1"`, deployNoble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
 				ConfigPlanChecks: expectHostAction(plancheck.ResourceActionReplace),
@@ -68,7 +68,7 @@ func TestAccHostLife(t *testing.T) {
 					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("storage_pools").AtMapKey("default").AtMapKey("driver"), exactText(poolDriver("btrfs"))),
 				},
 			},
-			{ // and so is another machine
+			{ // another machine does, too
 				Config: x.config(vmHost("renamed", `machine = "node2"`, deployNoble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
 				ConfigPlanChecks:  expectHostAction(plancheck.ResourceActionReplace),
@@ -81,7 +81,7 @@ func TestAccHostLife(t *testing.T) {
 	}
 }
 
-// TestAccHostImportByIdentity needs a CLI that has resource identity.
+// TestAccHostImportByIdentity needs a CLI with resource identity.
 func TestAccHostImportByIdentity(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -96,7 +96,7 @@ func TestAccHostImportByIdentity(t *testing.T) {
 	})
 }
 
-// TestAccHostWaysIn makes hosts in each way.
+// TestAccHostWaysIn makes hosts in each possible way.
 func TestAccHostWaysIn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -153,7 +153,7 @@ func TestAccHostWaysIn(t *testing.T) {
 	}
 }
 
-// TestAccHostTooNew registers an LXD on which MAAS cannot compose, and says so.
+// TestAccHostTooNew registers an LXD on which MAAS cannot compose, and warns.
 func TestAccHostTooNew(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" })
@@ -169,8 +169,8 @@ func TestAccHostTooNew(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// makeLXDTrustNewKey gives the fleet a key, and lets an LXD trust it, as its operator
-// would.
+// makeLXDTrustNewKey makes the fleet's key and adds it to an LXD's trusted
+// ones, as its operator would.
 func (x *metalTarget) makeLXDTrustNewKey(t *testing.T, lxd string) {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(x.keyFile(), time.Now())
@@ -182,7 +182,7 @@ func (x *metalTarget) makeLXDTrustNewKey(t *testing.T, lxd string) {
 	}
 }
 
-// TestAccHostAdopt takes a machine that an earlier owner made a host of, and
+// TestAccHostAdopt takes a machine that an earlier owner made a host, and
 // leaves it as it was.
 func TestAccHostAdopt(t *testing.T) {
 	t.Parallel()
@@ -201,7 +201,7 @@ func TestAccHostAdopt(t *testing.T) {
 }
 
 // TestAccHostThenVMs makes VMs on a host of the same apply, by its name and by
-// placement, and wants the key nowhere but in its file.
+// placement. The key may be only in its file.
 func TestAccHostThenVMs(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -235,7 +235,7 @@ resource "maaslxd_vm" "placed" {
 	w.checkSecretsNowhere(t, x.privateKey(t))
 }
 
-// checkSecretsNowhere searches all that the runs wrote, traces included.
+// checkSecretsNowhere searches everything that the runs wrote, traces included.
 func (w workspace) checkSecretsNowhere(t *testing.T, secrets []string) {
 	t.Helper()
 	for name, data := range w.readWrittenFiles(t) {
@@ -247,8 +247,8 @@ func (w workspace) checkSecretsNowhere(t *testing.T, secrets []string) {
 	}
 }
 
-// TestAccHostTwoAtOnce lets two runs of one owner want the same host, and two
-// of different owners the same machine.
+// TestAccHostTwoAtOnce starts two runs at once: of one owner for the same host,
+// and of different owners for the same machine.
 func TestAccHostTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	for title, second := range map[string]string{"OneName": "kvm1", "OneMachine": "kvm2"} {
@@ -286,13 +286,13 @@ func TestAccHostTwoAtOnce(t *testing.T) {
 	}
 }
 
-// startedRun is a run of the CLI that is under way.
+// startedRun is a run of the CLI that has not ended.
 type startedRun struct {
 	cmd *exec.Cmd
 	out *cliOutput
 }
 
-// startApplies begins an apply in each folder.
+// startApplies starts an apply in each folder.
 func startApplies(t *testing.T, spaces ...workspace) []startedRun {
 	t.Helper()
 	var runs []startedRun
@@ -306,8 +306,8 @@ func startApplies(t *testing.T, spaces ...workspace) []startedRun {
 	return runs
 }
 
-// countDeployments counts those that MAAS accepted. Counted is false where nobody counts
-// them, which is logged.
+// countDeployments counts the deployments that MAAS accepted. On a real MAAS
+// nobody counts them: counted is then false, which is logged.
 func (x *metalTarget) countDeployments() (n int, counted bool) {
 	if x.sim == nil {
 		return x.countCalls(x.t, deployRoute)

@@ -8,11 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// identityType is that of the identities of all resources.
+// identityType is the type of all resources' identities.
 var identityType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"system_id": tftypes.String, "maas": tftypes.String}}
 
-// importIdentity imports by an identity over the provider's protocol, as a CLI of 1.12 or
-// newer does. It returns the identity that came of it, and the errors in one text.
+// importIdentity imports by an identity over the provider's protocol, as a CLI
+// of 1.12 or newer does. It returns the new identity, and the errors as one
+// text.
 func (x *target) importIdentity(t *testing.T, resource string, identity map[string]any) (systemID, maas, failure string) {
 	t.Helper()
 	server, _ := x.configuredProvider(t)
@@ -32,7 +33,7 @@ func (x *target) importIdentity(t *testing.T, resource string, identity map[stri
 	return identityTexts(t, resp.ImportedResources[0].Identity)
 }
 
-// identityTexts are the parts of an identity; what is null is empty.
+// identityTexts are the parts of an identity; null becomes empty.
 func identityTexts(t *testing.T, identity *tfprotov6.ResourceIdentityData) (systemID, maas, failure string) {
 	t.Helper()
 	value, err := identity.IdentityData.Unmarshal(identityType)
@@ -46,8 +47,8 @@ func identityTexts(t *testing.T, identity *tfprotov6.ResourceIdentityData) (syst
 	return attributeText(t, parts["system_id"]), maas, ""
 }
 
-// TestAccWorkflowIdentityOtherMAAS imports by identities: of this MAAS, of none that is
-// named, and of another one, which is refused.
+// TestAccWorkflowIdentityOtherMAAS imports by identities that name this MAAS,
+// or none. One that names another MAAS is refused.
 func TestAccWorkflowIdentityOtherMAAS(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -83,8 +84,9 @@ resource "maaslxd_machine" "test" {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// upgradeIdentity reads an identity of version 0, which names no MAAS, and an object that
-// has it: Terraform lets no identity change, so it goes on naming none.
+// upgradeIdentity reads an identity of version 0, which names no MAAS, and an
+// object with it. Terraform allows no change of an identity, so it still names
+// none.
 func (x *target) upgradeIdentity(t *testing.T, resource, id string) {
 	t.Helper()
 	server, _ := x.configuredProvider(t)
@@ -103,7 +105,7 @@ func (x *target) upgradeIdentity(t *testing.T, resource, id string) {
 		t.Fatalf("%v %v", err, imported)
 	}
 	state, private := imported.ImportedResources[0].State, imported.ImportedResources[0].Private
-	for range 2 { // the first read is part of the import, and may change an identity
+	for range 2 { // the first read is part of the import, and may change the identity
 		read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
 			TypeName: resource, CurrentState: state, Private: private, CurrentIdentity: resp.UpgradedIdentity,
 		})
@@ -117,8 +119,8 @@ func (x *target) upgradeIdentity(t *testing.T, resource, id string) {
 	}
 }
 
-// TestAccWorkflowIdentityBefore plans with states whose identities name no MAAS, as an
-// earlier version of the provider wrote them, and with none at all.
+// TestAccWorkflowIdentityBefore plans with states of an earlier version of the
+// provider. Their identities name no MAAS, or are missing.
 func TestAccWorkflowIdentityBefore(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)

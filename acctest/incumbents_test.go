@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// incumbentAddresses are the addresses of the providers that states are moved from, by the file
-// names of their stand-ins.
+// incumbentAddresses are the addresses of the providers from which users move
+// states, by the file names of their stand-ins.
 var incumbentAddresses = map[string]string{"terraform-provider-maas": "canonical/maas", "terraform-provider-lxd": "terraform-lxd/lxd"}
 
 // incumbentBinaries builds the stand-ins once for all tests.
@@ -36,7 +36,8 @@ var incumbentBinaries = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// newIncumbentWorkspace is a workspace in which the CLI finds their stand-ins, too.
+// newIncumbentWorkspace is a workspace in which the CLI also finds the
+// stand-ins.
 func newIncumbentWorkspace(t *testing.T) workspace {
 	t.Helper()
 	ours, err := providerBinary()
@@ -56,7 +57,8 @@ func newIncumbentWorkspace(t *testing.T) workspace {
 	return w
 }
 
-// configureWithIncumbents is a configuration that names the incumbents' providers, too.
+// configureWithIncumbents writes a configuration that also requires the
+// incumbents' providers.
 func (w workspace) configureWithIncumbents(t *testing.T, config string) {
 	t.Helper()
 	w.writeFile(t, "main.tf", fmt.Sprintf(`terraform {
@@ -69,14 +71,15 @@ func (w workspace) configureWithIncumbents(t *testing.T, config string) {
 %s`, cli.ProviderSource, config))
 }
 
-// incumbent is a VM as an incumbent's state has it.
+// incumbent is a VM in an incumbent's state.
 type incumbent struct {
-	kind       string // such as "maas_instance"
+	kind       string // for example "maas_instance"
 	label      string
 	attributes map[string]any
 }
 
-// incumbentState is a state file of the incumbents' VMs, one for each label of a kind.
+// incumbentState is a state file with the incumbents' VMs, one for each label
+// of a kind.
 func incumbentState(t *testing.T, vms ...incumbent) string {
 	t.Helper()
 	type instance map[string]any
@@ -107,7 +110,7 @@ func incumbentState(t *testing.T, vms ...incumbent) string {
 	return string(raw)
 }
 
-// machineRecord is what an incumbent writes down of MAAS's record of a machine.
+// machineRecord is what an incumbent stores of MAAS's record of a machine.
 type machineRecord struct {
 	SystemID  string                `json:"system_id"`
 	Hostname  string                `json:"hostname"`
@@ -120,7 +123,8 @@ type machineRecord struct {
 	} `json:"interface_set"`
 }
 
-// incumbentAttributes is what an incumbent's resource of a kind writes down of a VM.
+// incumbentAttributes are the attributes that an incumbent's resource stores of
+// a VM.
 func (m machineRecord) incumbentAttributes(kind string) map[string]any {
 	switch kind {
 	case "maas_vm_host_machine":
@@ -145,7 +149,7 @@ func (m machineRecord) incumbentAttributes(kind string) map[string]any {
 	}
 }
 
-// machineRecords are MAAS's records of all machines, by hostname.
+// machineRecords are MAAS's records of all machines by hostname.
 func (x *target) machineRecords(t *testing.T) map[string]machineRecord {
 	t.Helper()
 	var list []machineRecord
@@ -159,7 +163,7 @@ func (x *target) machineRecords(t *testing.T) map[string]machineRecord {
 	return all
 }
 
-// composeAndDeploy has VMs made by MAAS, by name and host, as others do.
+// composeAndDeploy lets MAAS make VMs, by name and host, as other providers do.
 func (x *target) composeAndDeploy(t *testing.T, hosts map[string]string) map[string]machineRecord {
 	t.Helper()
 	var list []struct {

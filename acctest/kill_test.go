@@ -11,22 +11,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// Who is killed: the CLI alone, whose provider then runs on for a moment as an
-// orphan, or both at once.
+// Two ways to kill: the CLI alone, whose provider then lives on for a moment as
+// an orphan, or both at once.
 var killFunctions = map[string]func(*exec.Cmd) error{
 	"CLI":            func(c *exec.Cmd) error { return c.Process.Kill() },
 	"CLIAndProvider": func(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) },
 }
 
-// TestAccVMKilled kills a run in each phase of a VM's life and wants the next
-// run to go on: never a second VM, nothing left in the end.
+// TestAccVMKilled kills a run in each phase of a VM's life. The next run must
+// go on: never a second VM, and nothing left at the end.
 func TestAccVMKilled(t *testing.T) {
 	t.Parallel()
 	phases := map[string]struct {
 		reason string
 		verb   string
 		before func(x *target, name string) string // a configuration that is applied first; nil: none
-		brief  bool                                // it takes too short a time for a look at a real MAAS
+		brief  bool                                // too short to be seen on a real MAAS
 		reach  func(x *target, t *testing.T, name string)
 	}{
 		"Composing": {
@@ -36,7 +36,8 @@ func TestAccVMKilled(t *testing.T) {
 		"Newborn": {
 			reason: "The VM is there and nothing knows it but its birth mark.", verb: "apply", brief: true,
 			reach: func(x *target, t *testing.T, name string) {
-				// It stays Ready until the run is dead, and goes on when it is run again.
+				// The VM stays Ready until the run is dead. It goes on in the
+				// next run.
 				x.sim.AddFault(sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.FaultBeforeEffect, Kind: sim.FaultHang, Times: 1})
 				x.awaitCall(t, "POST machines/{id}/ deploy")
 			},
@@ -84,7 +85,7 @@ func TestAccVMKilled(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				// The provider of a CLI that was killed would wait for MAAS as long as it likes.
+				// The provider of a killed CLI would wait for MAAS without end.
 				t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 				tc.reach(x, t, name)
 				if err := kill(cmd); err != nil {
@@ -116,10 +117,10 @@ func TestAccVMKilled(t *testing.T) {
 	}
 }
 
-// userDataSecret is a word of the user-data that must not be found anywhere.
+// userDataSecret is a word of the user-data that must appear nowhere.
 const userDataSecret = "h0rse-battery-staple"
 
-// checkNoSecrets searches all that the runs wrote, traces included, for
+// checkNoSecrets searches everything that the runs wrote, traces included, for
 // user-data and for the API key's secret.
 func (w workspace) checkNoSecrets(t *testing.T, x *target) {
 	t.Helper()

@@ -80,7 +80,7 @@ type guide struct {
 	env    []string
 }
 
-// run runs a block. What it leaves in the background goes on.
+// run runs a block. Its background processes go on.
 func (g guide) run(title, block string) string {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), 5*time.Minute)
@@ -104,19 +104,19 @@ func (g guide) run(title, block string) string {
 	return string(text)
 }
 
-// stop ends the nodes.
+// stop stops the nodes.
 func (g guide) stop() {
 	for _, name := range []string{"a", "b", "c"} {
 		text, err := os.ReadFile(filepath.Join(g.folder, name+".pid"))
 		if err != nil {
-			continue // it was not started
+			continue // it was never started
 		}
 		var pid int
 		for _, digit := range strings.TrimSpace(string(text)) {
 			pid = 10*pid + int(digit-'0')
 		}
 		if pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 		}
 	}
 }

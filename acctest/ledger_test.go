@@ -18,8 +18,8 @@ func (x *target) withLedgerAt(path, body string) string {
 	return x.configWith(fmt.Sprintf("poll_interval = \"50ms\"\n  ledger = %q", path), body)
 }
 
-// TestAccLedgerUnusable wants one clear error for each ledger that cannot be
-// used, which names the attribute, and nothing made.
+// TestAccLedgerUnusable wants one clear error for each unusable ledger, which
+// names the attribute. Nothing may be made.
 func TestAccLedgerUnusable(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -93,7 +93,7 @@ func writeText(t *testing.T, path, text string) string {
 	return path
 }
 
-// setSchemaVersion makes a ledger of a later schema.
+// setSchemaVersion gives a ledger the version of a later schema.
 func setSchemaVersion(t *testing.T, path string, version int) {
 	t.Helper()
 	l, err := ledger.OpenFile(t.Context(), path)
@@ -113,8 +113,8 @@ func setSchemaVersion(t *testing.T, path string, version int) {
 	}
 }
 
-// TestAccLedgerFile follows the file through a run: a plan makes none, an apply
-// makes one for its user alone, and leaves nothing open.
+// TestAccLedgerFile follows the file through a run. A plan makes none. An apply
+// makes one that only its user may read, and leaves nothing open.
 func TestAccLedgerFile(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -145,7 +145,7 @@ func TestAccLedgerFile(t *testing.T) {
 	}
 }
 
-// fileNames names the files of a folder; none if there is no such folder.
+// fileNames are the names of the files in a folder. A missing folder has none.
 func fileNames(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -159,7 +159,7 @@ func fileNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestAccLedgerInMemory does without a file, where none could be.
+// TestAccLedgerInMemory needs no file, and works where none could be made.
 func TestAccLedgerInMemory(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -177,8 +177,8 @@ func TestAccLedgerInMemory(t *testing.T) {
 	}
 }
 
-// TestAccLedgerHomeless has no place for the default file: data sources do
-// without, and a create says what to set.
+// TestAccLedgerHomeless has no place for the default file. Data sources work
+// without it, and a create says what to set.
 func TestAccLedgerHomeless(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -198,7 +198,7 @@ func TestAccLedgerHomeless(t *testing.T) {
 	}
 }
 
-// withoutVariables takes variables out of an environment.
+// withoutVariables removes variables from an environment.
 func withoutVariables(env []string, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -222,10 +222,11 @@ func TestAccLedgerDefault(t *testing.T) {
 }
 
 // TestAccLedgerTwoApplies runs two configurations at once on one ledger, for
-// VMs that fill the hosts exactly: all of them find room, on no host too much.
+// VMs that fill the hosts exactly. All VMs find room, and no host gets too
+// many.
 func TestAccLedgerTwoApplies(t *testing.T) {
 	t.Parallel()
-	const cores, each = 4, 4 // two hosts of 4 cores, two runs of 4 VMs
+	const cores, each = 4, 4 // two hosts with 4 cores each, and two runs of 4 VMs
 	x := newSimulatedTarget(t, func(m *sim.Model) {
 		for i := range m.Hosts {
 			m.Hosts[i].Cores = cores

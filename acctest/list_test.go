@@ -19,12 +19,12 @@ import (
 type listResult struct {
 	Name     string
 	SystemID string
-	MAAS     string                   // its mark, empty if it has none
-	Resource map[string]tftypes.Value // nil unless it was asked for
+	MAAS     string                   // its mark; empty: it has none
+	Resource map[string]tftypes.Value // nil unless it was requested
 }
 
-// listResources asks a list resource over the provider's protocol, as "terraform query" does. It
-// returns the errors in one text.
+// listResources calls a list resource over the provider's protocol, as
+// "terraform query" does. It returns the errors as one text.
 func (x *target) listResources(t *testing.T, resource string, config map[string]any, whole bool, limit int64) (found []listResult, failure string) {
 	t.Helper()
 	server, schemas := x.configuredProvider(t)
@@ -82,8 +82,8 @@ func namesOf(found []listResult) []string {
 	return names
 }
 
-// TestAccListVMs lists VMs of a configuration and of nobody's, by all filters, and reads
-// of each what an import would.
+// TestAccListVMs lists VMs of a configuration and of other owners, with all
+// filters. For each it reads what an import would.
 func TestAccListVMs(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
@@ -134,7 +134,7 @@ func TestAccListVMs(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccListVMHosts lists VM hosts, and reads of each what an import would.
+// TestAccListVMHosts lists VM hosts. For each it reads what an import would.
 func TestAccListVMHosts(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].Zone, m.Hosts[1].Zone = "az1", "az2" })
@@ -153,11 +153,11 @@ func TestAccListVMHosts(t *testing.T) {
 	}
 }
 
-// TestAccListQuery has the CLI list VMs and write their configuration, where it can. What
-// it writes imports them without any other change.
+// TestAccListQuery makes the CLI list VMs and write their configuration, where
+// it has queries. That configuration imports the VMs without any other change.
 func TestAccListQuery(t *testing.T) {
 	t.Parallel()
-	x := newSimulatedTarget(t) // a query of a real MAAS would import, and destroy, the VMs of others
+	x := newSimulatedTarget(t) // a query of a real MAAS would import, and destroy, other owners' VMs
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name)))
 	w.needsCLI114(t)
@@ -178,8 +178,8 @@ func TestAccListQuery(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccListMachines lists the bare metal that is deployed, by all filters, and reads of
-// each what an import would. VMs, VM hosts and machines that are Ready are not listed.
+// TestAccListMachines lists deployed bare metal, with all filters. For each it
+// reads what an import would. It lists no VMs, VM hosts or Ready machines.
 func TestAccListMachines(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -264,7 +264,8 @@ func TestAccListQueryMachines(t *testing.T) {
 	}
 }
 
-// TestAccExampleLists has the CLI query by the examples of the list resources, where it can.
+// TestAccExampleLists makes the CLI query with the examples of the list
+// resources, where it has queries.
 func TestAccExampleLists(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].Name = "kvm1" })

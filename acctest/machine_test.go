@@ -42,15 +42,15 @@ func expectMachineAction(action plancheck.ResourceActionType) resource.ConfigPla
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(machineAddress, action)}}
 }
 
-// removeVMHosts is a MAAS that has no VM hosts any more. Bare metal needs none.
+// removeVMHosts makes a MAAS without VM hosts. Bare metal needs none.
 func removeVMHosts(m *sim.Model) { m.MAASVersion, m.Hosts = sim.VersionGone, nil }
 
-// wantUntouched checks that no record of a machine was deleted, and nothing released by
-// force.
+// wantUntouched checks that no machine's record was deleted, and no machine was
+// released by force.
 func (x *metalTarget) wantUntouched(t *testing.T) {
 	t.Helper()
 	if x.sim == nil {
-		leaveOut(t, "look for deleted records and forced releases", "a real MAAS keeps no journal of calls")
+		leaveOut(t, "look for deleted records and forced releases", "a real MAAS has no journal of calls")
 		return
 	}
 	for _, c := range x.sim.Journal().Calls {
@@ -60,15 +60,15 @@ func (x *metalTarget) wantUntouched(t *testing.T) {
 	}
 }
 
-// releaseMachine gives a machine back, as an operator would.
+// releaseMachine releases a machine, as an operator would.
 func (x *metalTarget) releaseMachine(t *testing.T, name string) {
 	t.Helper()
 	x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=release", nil)
 	x.actAtStatus(t, name, "Ready", func(sim.Machine) {})
 }
 
-// TestAccMachineLife takes one machine through everything that a user does to it, on a
-// MAAS with VM hosts and on one without.
+// TestAccMachineLife does everything to one machine that a user does, on a MAAS
+// with VM hosts and on one without.
 func TestAccMachineLife(t *testing.T) {
 	t.Parallel()
 	for title, change := range map[string]func(*sim.Model){"VMHosts": func(*sim.Model) {}, "NoVMHosts": removeVMHosts} {
@@ -87,7 +87,7 @@ func TestAccMachineLife(t *testing.T) {
 							expectMachineValue("ip_addresses", knownvalue.ListSizeExact(1)), expectMachineValue("id", knownvalue.NotNull()),
 						},
 					},
-					{ // another name, another way to write the machine, and what a destroy goes by
+					{ // another name, another spelling of the machine, and the settings of a destroy
 						Config:            x.config(testMachine("db-1", `machine = "node1.maas"`, deployNoble, `release = { erase = "quick" }`)),
 						ConfigPlanChecks:  expectMachineAction(plancheck.ResourceActionUpdate),
 						ConfigStateChecks: []statecheck.StateCheck{expectMachineValue("name", exactText("db-1")), expectMachineValue("status", exactText("Deployed"))},
@@ -99,12 +99,12 @@ func TestAccMachineLife(t *testing.T) {
 					{ResourceName: machineAddress, ImportState: true, ImportStateVerify: true},
 					{ResourceName: machineAddress, ImportState: true, ImportStateId: "node1", ImportStateVerify: true},
 					{ResourceName: machineAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true},
-					{ // a reinstall is a replacement
+					{ // another image replaces the machine
 						Config:            x.config(testMachine("db-1", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`)),
 						ConfigPlanChecks:  expectMachineAction(plancheck.ResourceActionReplace),
 						ConfigStateChecks: []statecheck.StateCheck{expectMachineValue("status", exactText("Deployed"))},
 					},
-					{ // and so is another machine
+					{ // another machine does, too
 						Config:            x.config(testMachine("db-1", `machine = "node2"`, `deploy = { image = "ubuntu/jammy" }`)),
 						ConfigPlanChecks:  expectMachineAction(plancheck.ResourceActionReplace),
 						ConfigStateChecks: []statecheck.StateCheck{expectMachineValue("hostname", exactText("node2"))},
@@ -116,7 +116,7 @@ func TestAccMachineLife(t *testing.T) {
 	}
 }
 
-// TestAccMachineImportByIdentity needs a CLI that has resource identity.
+// TestAccMachineImportByIdentity needs a CLI with resource identity.
 func TestAccMachineImportByIdentity(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -131,8 +131,8 @@ func TestAccMachineImportByIdentity(t *testing.T) {
 	})
 }
 
-// TestAccMachineSelected leaves the choice open: the smallest machine that will do is taken,
-// and kept whatever the selector says later.
+// TestAccMachineSelected leaves the choice to the selector. The smallest
+// fitting machine is taken, and kept whatever the selector says later.
 func TestAccMachineSelected(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -159,8 +159,8 @@ func TestAccMachineSelected(t *testing.T) {
 	})
 }
 
-// TestAccMachineAddress gives an interface a fixed address, and takes it back with the
-// machine.
+// TestAccMachineAddress gives an interface a fixed address. A destroy removes
+// it with the release.
 func TestAccMachineAddress(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -192,7 +192,7 @@ func TestAccMachineAddress(t *testing.T) {
 	}
 }
 
-// TestAccMachineErased overwrites the disks when the machine is given back.
+// TestAccMachineErased erases the disks when the machine is released.
 func TestAccMachineErased(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -212,8 +212,8 @@ func TestAccMachineErased(t *testing.T) {
 	x.wantUntouched(t)
 }
 
-// TestAccMachineKilled kills a run in each phase of a machine's life, and wants the next
-// run to go on: one machine, one deployment, nothing left in the end.
+// TestAccMachineKilled kills a run in each phase of a machine's life. The next
+// run must go on: one machine, one deployment, and nothing left at the end.
 func TestAccMachineKilled(t *testing.T) {
 	t.Parallel()
 	phases := map[string]struct {
@@ -280,8 +280,8 @@ func TestAccMachineKilled(t *testing.T) {
 	}
 }
 
-// TestAccMachineTimeoutIsResumed cuts a create off, and wants the next apply to go on with
-// the same machine.
+// TestAccMachineTimeoutIsResumed ends a create by its timeout. The next apply
+// must go on with the same machine.
 func TestAccMachineTimeoutIsResumed(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
@@ -300,9 +300,9 @@ func TestAccMachineTimeoutIsResumed(t *testing.T) {
 	}
 }
 
-// TestAccMachineFailsForGood lets a deployment fail: the machine is kept to be looked at,
-// and the next apply deploys anew. So it does where the machine was to be protected, and never
-// was.
+// TestAccMachineFailsForGood makes a deployment fail. The machine is kept for a
+// look, and the next apply deploys again. The same happens where a protection
+// was wanted and not set yet.
 func TestAccMachineFailsForGood(t *testing.T) {
 	t.Parallel()
 	for title, attributes := range map[string][]string{"Plain": nil, "Protected": {`deletion_protection = true`}} {
@@ -339,7 +339,7 @@ func TestAccMachineFailsForGood(t *testing.T) {
 	}
 }
 
-// TestAccMachineDrift changes things behind Terraform's back.
+// TestAccMachineDrift changes things without Terraform.
 func TestAccMachineDrift(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

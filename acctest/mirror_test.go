@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// TestScriptMirror installs the provider from what "make mirror" wrote, in an empty
-// home, with each CLI that is at hand.
+// TestScriptMirror installs the provider from the output of "make mirror", in
+// an empty home, with each available CLI.
 func TestScriptMirror(t *testing.T) {
 	t.Parallel()
 	dist := t.TempDir()
@@ -35,8 +35,8 @@ func TestScriptMirror(t *testing.T) {
 	}
 }
 
-// findCLI is the path of a CLI on PATH or of the OpenTofu that was built here, ""
-// if there is none.
+// findCLI is the path of a CLI on PATH or of the OpenTofu that was built here.
+// It is empty where there is none.
 func findCLI(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// TestAccGoneBad: what keeps a VM from being made in an LXD that is a host
-// already. Nothing is half-made, neither there nor in MAAS.
+// TestAccGoneBad: reasons why a VM cannot be made in an LXD that is already a
+// host. Nothing is left half-made in LXD or MAAS.
 func TestAccGoneBad(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -98,7 +98,7 @@ func TestAccGoneBad(t *testing.T) {
 	}
 }
 
-// TestAccGoneMACTaken: MAAS has given every MAC that the VM would get to another
+// TestAccGoneMACTaken: MAAS has given each MAC that the VM would get to another
 // machine.
 func TestAccGoneMACTaken(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestAccGoneMACTaken(t *testing.T) {
 	first := x.instances()[0].MACs
 	w.configure(t, x.configReachingLXD(host))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	const tries = 4 // of the VM, each with other MACs, which follow from its mark and its host
+	const tries = 4 // the provider tries four times; each time the MACs follow from the VM's mark and its host
 	for n := range tries {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s 0 %d", mark, x.findMachine(t, "node1").SystemID, n))
 		mac := fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
@@ -126,8 +126,8 @@ func TestAccGoneMACTaken(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccGoneTooOld: a MAAS without VM hosts knows nothing of LXD's version, so it
-// is seen here, when a VM is to be made on the host.
+// TestAccGoneTooOld: a MAAS without VM hosts does not know LXD's version. So
+// the provider reads it when it makes a VM on the host.
 func TestAccGoneTooOld(t *testing.T) {
 	t.Parallel()
 	const old = "4.0.9"
@@ -145,7 +145,8 @@ func TestAccGoneTooOld(t *testing.T) {
 	newWorkspace(t, x.configReachingLXD(placed)).wantRefusedCreate(t, x, "", "no VM host fits web unusable lxd1 LXD "+old+" at is too old: LXD 5.0 or newer is needed")
 }
 
-// TestAccGoneOnMAAS: who asks for MAAS's composing is told that it is gone.
+// TestAccGoneOnMAAS: a provider with composer = "maas" says that this MAAS has
+// no VM hosts.
 func TestAccGoneOnMAAS(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -153,8 +154,8 @@ func TestAccGoneOnMAAS(t *testing.T) {
 	w.wantRefusedCreate(t, x, "", `has no VM hosts any more composer = "lxd"`)
 }
 
-// TestAccGoneUntrusted: another configuration, with a key pair of its own, that
-// the host does not know.
+// TestAccGoneUntrusted: another configuration has a key pair of its own, which
+// the host does not trust.
 func TestAccGoneUntrusted(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -167,8 +168,8 @@ func TestAccGoneUntrusted(t *testing.T) {
 	w.wantRefusedCreate(t, other, "vm_host", `does not trust the client certificate lxc config trust add`)
 }
 
-// TestAccGoneNameTooLong: neither LXD nor MAAS is asked for a name that no host
-// can have.
+// TestAccGoneNameTooLong: neither LXD nor MAAS gets a request for a name that
+// no host can have.
 func TestAccGoneNameTooLong(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccGoneFleet places a VM by itself, and lists what there is.
+// TestAccGoneFleet lets placement choose a VM's host, and lists all objects.
 func TestAccGoneFleet(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -67,8 +67,8 @@ data "maaslxd_vm_host" "one" {
 	})
 }
 
-// TestAccGoneCertificateNoted: on a host of which nobody has noted it, the first VM
-// notes the certificate that its LXD shows, and that is no change of the plan.
+// TestAccGoneCertificateNoted: on a host whose LXD certificate is not stored
+// yet, the first VM stores it. The plan shows no change for that.
 func TestAccGoneCertificateNoted(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -88,8 +88,8 @@ func TestAccGoneCertificateNoted(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccGoneForeign does not give a host back while its LXD holds an instance
-// that is not ours.
+// TestAccGoneForeign does not release a host while its LXD holds another
+// owner's instance.
 func TestAccGoneForeign(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -109,8 +109,8 @@ func TestAccGoneForeign(t *testing.T) {
 	}
 }
 
-// TestAccGoneByAddress makes a host of an LXD that runs already, on a machine that
-// MAAS has deployed, and gives it back as it was.
+// TestAccGoneByAddress makes a running LXD a host, on a machine that MAAS has
+// deployed. A destroy leaves it as it was.
 func TestAccGoneByAddress(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -136,8 +136,8 @@ func TestAccGoneByAddress(t *testing.T) {
 	}
 }
 
-// TestAccGoneByNoAddress: there is no host without a machine of MAAS, and nothing
-// is waited for.
+// TestAccGoneByNoAddress: a host needs a machine in MAAS. The error comes at
+// once.
 func TestAccGoneByNoAddress(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, address string }{

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// connectLXD connects to the LXD of a machine with the key of the fleet, in its project.
+// connectLXD connects to the LXD of a machine with the fleet's key, in its
+// project.
 func (x *metalTarget) connectLXD(t *testing.T, name string) lxdclient.InstanceServer {
 	t.Helper()
 	pair := x.fleetKeyPair()
@@ -44,8 +45,8 @@ func (x *metalTarget) editInstance(t *testing.T, name string, change func(*api.I
 	}
 }
 
-// wantInstance compares what LXD has of an instance, beside what each VM has: its options,
-// and its devices by their types and properties.
+// wantInstance compares an instance in LXD, without what each VM has: its
+// options, and its devices by their types and properties.
 func (x *metalTarget) wantInstance(t *testing.T, name string, config map[string]string, devices ...string) {
 	t.Helper()
 	i, _, err := x.connectLXD(t, "node1").GetInstance(name)
@@ -73,8 +74,8 @@ func (x *metalTarget) wantInstance(t *testing.T, name string, config map[string]
 	}
 }
 
-// TestAccGoneInstance gives a VM options and devices of LXD, changes them and takes them
-// away. What others set stays; what they change of ours is put back.
+// TestAccGoneInstance gives a VM options and devices of LXD, changes them and
+// removes them. Settings of other users stay. Changes to ours are undone.
 func TestAccGoneInstance(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -117,7 +118,7 @@ func TestAccGoneInstance(t *testing.T) {
 	w.run(t, "state", "rm", vmAddress)
 	w.run(t, "import", "-no-color", vmAddress, "web")
 	w.configure(t, vm(`config = { "user.team" = "shop" }`))
-	w.run(t, "apply", "-auto-approve", "-no-color") // an import takes nothing over but what is declared
+	w.run(t, "apply", "-auto-approve", "-no-color") // an import takes over only what is declared
 	x.wantInstance(t, "web", theirs, "tpm0 map[type:tpm]", "vTPM_0 map[type:tpm]")
 	w.wantEmptyPlan(t)
 
@@ -143,8 +144,8 @@ func TestAccGoneInstance(t *testing.T) {
 	}
 }
 
-// TestAccGoneInstanceRuns changes options and devices of a VM that runs: those that LXD
-// changes then, and others only where the VM may be stopped.
+// TestAccGoneInstanceRuns changes options and devices of a running VM: those
+// that LXD changes while it runs, and others only where the VM may be stopped.
 func TestAccGoneInstanceRuns(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -185,8 +186,8 @@ func TestAccGoneInstanceRuns(t *testing.T) {
 	}
 }
 
-// TestAccGoneInterfaceCard gives an interface a MAC address and a bridge, takes the lines away, and
-// replaces the VM for another MAC.
+// TestAccGoneInterfaceCard gives an interface a MAC address and a bridge, and
+// removes the lines. Another MAC replaces the VM.
 func TestAccGoneInterfaceCard(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -228,8 +229,8 @@ func TestAccGoneInterfaceCard(t *testing.T) {
 	}
 }
 
-// TestAccGoneInstanceRefused names the option or device that a VM cannot be given, and
-// changes nothing.
+// TestAccGoneInstanceRefused names the option or device that a VM cannot have,
+// and changes nothing.
 func TestAccGoneInstanceRefused(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -259,8 +260,8 @@ func TestAccGoneInstanceRefused(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccInstanceOnMAAS: MAAS gives its VMs no options and no devices, and no VM is destroyed
-// to find that out.
+// TestAccInstanceOnMAAS: MAAS gives its VMs no options and no devices. The plan
+// says so, and no VM is destroyed.
 func TestAccInstanceOnMAAS(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 )
 
-// TestAccGoneProfile makes a VM with a profile of the host's project, anew with
-// another one, and leaves it alone where none is asked for any more.
+// TestAccGoneProfile makes a VM with a profile of the host's project. Another
+// profile replaces the VM. It stays when the line is removed.
 func TestAccGoneProfile(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -39,8 +39,8 @@ func TestAccGoneProfile(t *testing.T) {
 	})
 }
 
-// TestAccProfileOnMAAS: MAAS lets nobody choose, and no VM is destroyed to find
-// that out.
+// TestAccProfileOnMAAS: a VM that MAAS makes cannot have a profile. The plan
+// says so, and no VM is destroyed.
 func TestAccProfileOnMAAS(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)

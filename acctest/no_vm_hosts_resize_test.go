@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccGoneResize gives a VM other sizes in place, and makes it anew for what
+// TestAccGoneResize changes a VM's size in place, and replaces the VM for what
 // LXD cannot change.
 func TestAccGoneResize(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,8 @@ func TestAccGoneResize(t *testing.T) {
 	})
 }
 
-// TestAccGoneResizeRefused leaves a VM as it is that cannot be changed now.
+// TestAccGoneResizeRefused leaves a VM unchanged where it cannot be resized
+// now.
 func TestAccGoneResizeRefused(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -83,8 +84,8 @@ func TestAccGoneResizeRefused(t *testing.T) {
 	}
 }
 
-// TestAccGoneResizeStops lets an update stop a VM that runs: it has its new size then, and
-// runs. The plan says so.
+// TestAccGoneResizeStops lets an update stop a running VM. Afterwards it has
+// its new size, and runs. The plan says so.
 func TestAccGoneResizeStops(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -118,8 +119,8 @@ func TestAccGoneResizeStops(t *testing.T) {
 	}
 }
 
-// TestAccGoneSilent: while the LXD of a host does not answer, a VM that was once
-// resized has not changed, and one that nobody knows yet is not imported.
+// TestAccGoneSilent: the LXD of a host does not answer. A VM that was resized
+// before shows no change, and an unknown VM is not imported.
 func TestAccGoneSilent(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)

@@ -14,12 +14,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// newTargetWithoutVMHosts is a MAAS that has no VM hosts any more, with machines, and with LXDs
-// that can be reached as real ones are.
+// newTargetWithoutVMHosts is a MAAS without VM hosts. It has machines, and LXDs
+// that the test can reach.
 func newTargetWithoutVMHosts(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	t.Helper()
 	if isOnSite() && !isLXDColumn() {
-		t.Skip("MAAS makes the VMs in the column " + columnMAAS + ", and this is about who makes them in LXD")
+		t.Skip("in the column " + columnMAAS + " MAAS makes the VMs, and this test needs a provider that makes them in LXD")
 	}
 	gone := func(m *sim.Model) {
 		listenOnLoopback(m)
@@ -28,7 +28,7 @@ func newTargetWithoutVMHosts(t *testing.T, changes ...func(*sim.Model)) *metalTa
 	return newMetalTarget(t, append([]func(*sim.Model){gone}, changes...)...)
 }
 
-// configReachingLXD is a configuration whose provider reaches the LXDs.
+// configReachingLXD is a configuration whose provider connects to the LXDs.
 func (x *metalTarget) configReachingLXD(body string, settings ...string) string {
 	return strings.Replace(x.config(body, settings...), `probe = "maas"`, `probe = "direct"`, 1)
 }
@@ -38,8 +38,8 @@ func vmOnTestHost(name string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  vm_host = maaslxd_vm_host.test.id\n  %s\n}\n", name, strings.Join(attributes, "\n  "))
 }
 
-// wantRefusedChange applies a change of what is there already. It wants one error, with
-// these words, at an attribute unless that is empty, and nothing changed.
+// wantRefusedChange applies a change of existing objects. It wants one error
+// with these words, at an attribute unless at is empty. Nothing may change.
 func (w workspace) wantRefusedChange(t *testing.T, x *metalTarget, at, want string) {
 	t.Helper()
 	before := x.observeState()
@@ -59,8 +59,8 @@ func (w workspace) wantRefusedChange(t *testing.T, x *metalTarget, at, want stri
 	}
 }
 
-// checkRunning checks that an instance runs: real LXDs that start their VMs say so
-// themselves.
+// checkRunning checks that an instance runs. Real LXDs that start their VMs say
+// so themselves.
 func (x *metalTarget) checkRunning(name string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		for _, i := range x.instances() {
@@ -72,8 +72,8 @@ func (x *metalTarget) checkRunning(name string) resource.TestCheckFunc {
 	}
 }
 
-// checkNothingLeft checks that MAAS has its machines back, and that no instance is
-// left in any LXD.
+// checkNothingLeft checks that the machines are Ready again, and that no
+// instance is left in any LXD.
 func (x *metalTarget) checkNothingLeft(names ...string) func(*terraform.State) error {
 	return func(s *terraform.State) error {
 		if err := x.checkReady(names...)(s); err != nil {

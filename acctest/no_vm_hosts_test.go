@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 )
 
-// TestAccGoneLife takes a host and a VM on it through everything that a user does
-// to them, on a MAAS without VM hosts.
+// TestAccGoneLife does everything to a host and its VM that a user does, on a
+// MAAS without VM hosts.
 func TestAccGoneLife(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)

@@ -36,7 +36,7 @@ func runShell(t *testing.T, guide, folder, title string) string {
 	return string(out)
 }
 
-// needsOpenSSL skips where the documented commands cannot run.
+// needsOpenSSL skips the test where openssl is missing.
 func needsOpenSSL(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -51,8 +51,8 @@ const (
 	swapPairs = "Put the next pair in the place of the current one"
 )
 
-// TestOperationsNextPair makes a pair as the page says, which the provider takes
-// and nobody else can read; a pair that is there is not written over.
+// TestOperationsNextPair makes a pair as the page says. The provider accepts it
+// and nobody else can read it. An existing pair is not overwritten.
 func TestOperationsNextPair(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -84,13 +84,14 @@ func TestOperationsNextPair(t *testing.T) {
 	}
 }
 
-// hostTrusting is a host that notes that it trusts the certificate in a file.
+// hostTrusting is a host that declares that it trusts the certificate in a
+// file.
 func hostTrusting(certificate string, attributes ...string) string {
 	return hostOnNode1(append(attributes, fmt.Sprintf("lxd = { trusted_certificates = [file(%q)] }", certificate))...)
 }
 
-// TestAccOperationsRotate changes the key of a fleet as the page says: one host
-// that was there before, and one that is made meanwhile.
+// TestAccOperationsRotate changes a fleet's key as the page says: for an
+// existing host, and for one that is made meanwhile.
 func TestAccOperationsRotate(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -127,13 +128,14 @@ func TestAccOperationsRotate(t *testing.T) {
 			handed++
 		}
 	}
-	if want := map[bool]int{false: 2, true: 0}[isLXDColumn()]; handed != want { // where it has VM hosts
+	if want := map[bool]int{false: 2, true: 0}[isLXDColumn()]; handed != want { // where MAAS has VM hosts
 		t.Errorf("MAAS was given the next pair %d times, want %d: once for each host", handed, want)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// makeLXDTrustFile lets an LXD trust the certificate in a file, as an operator would.
+// makeLXDTrustFile makes an LXD trust the certificate in a file, as an operator
+// would.
 func (x *metalTarget) makeLXDTrustFile(t *testing.T, lxd, path string) {
 	t.Helper()
 	certificate, err := os.ReadFile(path)
@@ -145,8 +147,8 @@ func (x *metalTarget) makeLXDTrustFile(t *testing.T, lxd, path string) {
 	}
 }
 
-// TestAccOperationsKeyLost: the pair is gone for good. A new one, which the host
-// is told to trust, takes its place.
+// TestAccOperationsKeyLost: the pair is lost. A new pair, which the operator
+// adds to the host, replaces it.
 func TestAccOperationsKeyLost(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -171,9 +173,9 @@ func TestAccOperationsKeyLost(t *testing.T) {
 	}
 }
 
-// TestAccOperationsUnfinished: the pair was changed while a host was on its way.
-// It is gone on with once the former certificate is listed, or the former pair
-// is back.
+// TestAccOperationsUnfinished: the pair was changed while a host was being
+// made. The apply goes on when the former certificate is listed, or the former
+// pair is back.
 func TestAccOperationsUnfinished(t *testing.T) {
 	t.Parallel()
 	needsOpenSSL(t)
@@ -183,7 +185,7 @@ func TestAccOperationsUnfinished(t *testing.T) {
 			x := newMetalTarget(t, listenOnLoopback, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
 			w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1(createWithin6s)))
 			runGuideBlock(t, x.folder, nextPair)
-			w.run(t, "apply", "-auto-approve", "-no-color") // stops waiting
+			w.run(t, "apply", "-auto-approve", "-no-color") // this no longer waits
 			former := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]
 			runGuideBlock(t, x.folder, swapPairs)
 			w.wantFailure(t, "It was deployed with the former pair.", []string{"was deployed to trust the client certificate", former}, "apply", "-auto-approve", "-no-color")

@@ -12,14 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 )
 
-// placedVM is a resource maaslxd_vm.test whose host is chosen.
+// placedVM is a resource maaslxd_vm.test whose host placement chooses.
 func (x *target) placedVM(name, placement string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  placement = %s\n  %s\n}\n",
 		name, placement, strings.Join(attributes, "\n  "))
 }
 
-// TestAccPlacementLife follows a VM whose host is chosen: it stays there
-// whatever becomes of its placement, until it is made anew.
+// TestAccPlacementLife follows a VM whose host placement chose. It stays there
+// whatever its placement says later, until it is replaced.
 func TestAccPlacementLife(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -38,12 +38,12 @@ func TestAccPlacementLife(t *testing.T) {
 			{ // an import knows the host, and no placement
 				ResourceName: vmAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"placement"},
 			},
-			{ // another placement, which its host satisfies
+			{ // another placement that its host fits
 				Config:            x.config(x.placedVM(name, `{ strategy = "pack", group = "web" }`)),
 				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
-			{ // and one that it does not
+			{ // one that its host does not fit
 				Config:            x.config(x.placedVM(name, `{ zone = "az1", tags = ["rack1"] }`)),
 				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
@@ -53,12 +53,12 @@ func TestAccPlacementLife(t *testing.T) {
 				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
-			{ // the choice left open again
+			{ // placement chooses again
 				Config:            x.config(x.placedVM(name, `{ zone = "az1" }`)),
 				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
-			{ // made anew, it goes where the placement wants it
+			{ // a replacement goes where the placement wants it
 				Config:            x.config(x.placedVM(name, `{ zone = "az1" }`, `hugepages = true`)),
 				ConfigPlanChecks:  expectReplace,
 				ConfigStateChecks: on("lxd1"),
@@ -72,8 +72,8 @@ func TestAccPlacementLife(t *testing.T) {
 	})
 }
 
-// TestAccPlacementImport imports a VM into a configuration that leaves its host
-// open: nothing is made anew.
+// TestAccPlacementImport imports a VM into a configuration without a host.
+// Nothing is replaced.
 func TestAccPlacementImport(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -100,7 +100,7 @@ func TestAccPlacementImport(t *testing.T) {
 	}
 }
 
-// TestAccPlacementUnknown plans with a zone that is known after the apply.
+// TestAccPlacementUnknown plans with a zone that only the apply knows.
 func TestAccPlacementUnknown(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -119,7 +119,8 @@ func TestAccPlacementUnknown(t *testing.T) {
 	})
 }
 
-// TestAccPlacementSpreads makes a group of VMs at once: as many in each zone.
+// TestAccPlacementSpreads makes a group of VMs at once, with the same number in
+// each zone.
 func TestAccPlacementSpreads(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -158,8 +159,8 @@ func TestAccPlacementSpreads(t *testing.T) {
 	}
 }
 
-// TestAccPlacementBadInput wants one clear error each, at the attribute, and
-// nothing made.
+// TestAccPlacementBadInput wants one clear error for each case, at the
+// attribute. Nothing may be made.
 func TestAccPlacementBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

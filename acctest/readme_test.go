@@ -16,9 +16,8 @@ import (
 )
 
 // TestScriptREADME runs the README's commands for a real MAAS on a copy of the
-// repository, with a simulated MAAS in the place of the real one. Stand-ins
-// answer for what only a MAAS server has (sudo maas apikey) and for the CLI's
-// name.
+// repository. A simulated MAAS takes the place of the real one. Stand-ins
+// replace what only a MAAS server has (sudo maas apikey), and the CLI's name.
 func TestScriptREADME(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, addReadmeMachine)
@@ -62,15 +61,15 @@ func TestScriptREADME(t *testing.T) {
 	}
 }
 
-// addReadmeMachine has a Ready machine, whose LXD then listens as a real one does.
+// addReadmeMachine adds a Ready machine. Its LXD listens once it is deployed,
+// as a real one does.
 func addReadmeMachine(m *sim.Model) {
 	m.Hosts, m.Subnets = nil, nil
 	m.Machines = []sim.MachineModel{{Hostname: "node1", Cores: 8, MemoryMiB: 32768, DiskGB: 500}}
 	m.LXDListen = sim.LXDListenAuto
 }
 
-// TestREADMENamesTests: what the README claims by the name of a test has that
-// test.
+// TestREADMENamesTests: each test that the README names exists.
 func TestREADMENamesTests(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
@@ -99,7 +98,8 @@ func TestREADMENamesTests(t *testing.T) {
 	}
 }
 
-// TestREADMEIsShort: a newcomer reads it to the end.
+// TestREADMEIsShort limits the README's length, so that a newcomer reads all of
+// it.
 func TestREADMEIsShort(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
@@ -118,14 +118,14 @@ func writeStandIn(t *testing.T, dir, name, script string) {
 	}
 }
 
-// copyRepository copies the files that git tracks, as they are now.
+// copyRepository copies the tracked files as they are in the working tree.
 func copyRepository(t *testing.T, to string) {
 	t.Helper()
 	for _, name := range repositoryFiles(t) {
 		from := filepath.Join("..", name)
 		info, err := os.Stat(from)
 		if os.IsNotExist(err) {
-			continue // deleted, not committed yet
+			continue // it is deleted and not committed yet
 		}
 		if err != nil {
 			t.Fatal(err)

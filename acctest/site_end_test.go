@@ -14,13 +14,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// undoStack is what a run has done to a MAAS that is not its own, and is to take back.
+// undoStack has what a run did to a MAAS that is not its own, and must undo.
 type undoStack struct {
 	mu    sync.Mutex
 	steps []undoStep
 }
 
-// undoStep takes one thing back.
+// undoStep undoes one change.
 type undoStep struct {
 	what string
 	act  func(context.Context) error
@@ -36,8 +36,8 @@ func (u *undoStack) push(what string, act func(context.Context) error) {
 	u.steps = append(u.steps, undoStep{what, act})
 }
 
-// run takes all back, the last first, each step once. One that fails does not keep the
-// others from being run.
+// run undoes everything, the last change first, and each step once. After a
+// failed step it runs the others.
 func (u *undoStack) run() (err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -53,37 +53,39 @@ func (u *undoStack) run() (err error) {
 	return err
 }
 
-// storyStop is why no more stories begin, once that is so.
+// storyStop holds the reason why no more stories begin.
 type storyStop struct {
 	once  sync.Once
-	begun chan struct{} // is closed then
+	begun chan struct{} // closed when no more stories may begin
 	why   string
 }
 
-// stopStories lets no more stories begin.
+// stopStories keeps further stories from beginning.
 func (e *storyStop) stopStories(why string) {
 	e.once.Do(func() { e.why = why; close(e.begun) })
 }
 
-// reason is why, empty as long as stories begin.
+// reason is why no more stories begin. It is empty while they may.
 func (e *storyStop) reason() string {
 	select {
 	case <-e.begun:
-		return "no story begins any more: " + e.why
+		return "no further story begins: " + e.why
 	default:
 		return ""
 	}
 }
 
-// endingSignals end a run, and it cleans up: also where its terminal is closed.
+// endingSignals end a run, which then cleans up. One comes when the terminal is
+// closed.
 var endingSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// storiesEndTimeout is how long stories may go on that are under way when the run is to end.
+// storiesEndTimeout is how long running stories may go on after the run was
+// told to end.
 const storiesEndTimeout = time.Hour
 
-// watchForEnd lets no more stories begin once the run is interrupted, or its deadline is over.
-// The stories that are under way go on, and clean up. At a second signal, or after
-// [storiesEndTimeout], the run ends as it is, and takes back what it has done.
+// watchForEnd stops further stories when the run is interrupted, or its
+// deadline is over. Running stories go on, and clean up. At a second signal, or
+// after [storiesEndTimeout], it undoes what the run has done and ends the run.
 func (s *site) watchForEnd(signals <-chan os.Signal, deadline <-chan time.Time, exit func(int)) {
 	why := "the run is interrupted"
 	select {
@@ -92,16 +94,17 @@ func (s *site) watchForEnd(signals <-chan os.Signal, deadline <-chan time.Time, 
 		why = fmt.Sprintf("the %s of %s are over", s.Deadline, realmaas.DeadlineVariable)
 	}
 	s.storyStop.stopStories(why)
-	fmt.Println(s.storyStop.reason() + "; those that are under way end, and clean up. A second Ctrl-C ends them at once.")
+	fmt.Println(s.storyStop.reason() + "; running stories end and clean up. A second Ctrl-C ends them at once.")
 	select {
 	case <-signals:
 	case <-time.After(storiesEndTimeout):
 	}
-	fmt.Println("the run ends in the middle of stories; what it has done is taken back")
+	fmt.Println("the run ends in the middle of stories; it undoes its changes")
 	exit(s.undoAndCompare(1))
 }
 
-// closeSite takes back what the run has done, and tells whether all is as it was.
+// closeSite undoes what the run has done, and checks that the MAAS is as
+// before.
 func closeSite(code int) int {
 	if theSite == nil {
 		return code
@@ -109,7 +112,7 @@ func closeSite(code int) int {
 	return theSite.undoAndCompare(code)
 }
 
-// undoAndCompare is the code to exit with.
+// undoAndCompare returns the exit status.
 func (s *site) undoAndCompare(code int) int {
 	var err error
 	if reason := s.storyStop.reason(); reason != "" {
@@ -124,7 +127,7 @@ func (s *site) undoAndCompare(code int) int {
 	return max(code, 1)
 }
 
-// releaseMachines gives back machines, all at once.
+// releaseMachines gives machines back, all at once.
 func (s *site) releaseMachines(ctx context.Context, lent []realmaas.Machine) error {
 	errs := make([]error, len(lent))
 	var back sync.WaitGroup
@@ -135,7 +138,7 @@ func (s *site) releaseMachines(ctx context.Context, lent []realmaas.Machine) err
 	return errors.Join(errs...)
 }
 
-// inventory is what MAAS and the LXDs have.
+// inventory lists what MAAS and the LXDs have.
 func (s *site) inventory(ctx context.Context) ([]string, error) {
 	lines, err := s.client.Inventory(ctx)
 	for _, l := range s.LXDs {
@@ -145,8 +148,9 @@ func (s *site) inventory(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// compareInventory tells what is not as it was. What MAAS or the provider have left in an LXD, but
-// for instances, is printed and is no error: MAAS makes projects, and leaves volumes.
+// compareInventory reports what differs from before. It only prints what MAAS
+// or the provider left in an LXD, other than instances: MAAS makes projects,
+// and leaves volumes.
 func (s *site) compareInventory(ctx context.Context) (err error) {
 	after, err := s.inventory(ctx)
 	if err != nil {
@@ -162,8 +166,9 @@ func (s *site) compareInventory(ctx context.Context) (err error) {
 	return err
 }
 
-// mayStayBehind tells whether something new is left by design: tags of MAAS and the
-// product, and those that a VM host has, of which MAAS made no tag before.
+// mayStayBehind reports whether a new object stays by design. Such are tags of
+// MAAS and of the product. So are tags of a VM host for which MAAS had no tag
+// before.
 func (s *site) mayStayBehind(line string) bool {
 	_, tag, found := strings.Cut(line, " has the tag ")
 	if !found {
@@ -172,7 +177,7 @@ func (s *site) mayStayBehind(line string) bool {
 	return found && (slices.Contains([]string{"virtual", "pod-console-logging", s.existingNames["rack1"]}, tag) || strings.HasPrefix(tag, "maaslxd-"))
 }
 
-// difference is what one list has and the other has not.
+// difference lists what only one of two lists has.
 func difference(before, after []string, staysBehind func(string) bool) (lines []string) {
 	for _, line := range before {
 		if !slices.Contains(after, line) {
@@ -187,8 +192,8 @@ func difference(before, after []string, staysBehind func(string) bool) (lines []
 	return lines
 }
 
-// sweep removes from MAAS and the LXDs what begins with a prefix, but no machine that
-// is lent.
+// sweep removes what begins with a prefix from MAAS and the LXDs. It leaves
+// lent machines.
 func (s *site) sweep(ctx context.Context, prefix string) ([]string, error) {
 	removed, err := s.client.Sweep(ctx, prefix, s.lentIDs...)
 	for _, l := range s.LXDs {

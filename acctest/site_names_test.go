@@ -11,26 +11,28 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 )
 
-// nameTranslator translates between the words of the tests, which are those of the simulated
-// world, and the names on a real MAAS. There, what a test makes begins with a prefix
-// of its own, and what it uses is what the environment names.
+// nameTranslator translates between the words of the tests, which are the names
+// in the simulated model, and the names on a real MAAS. There, names of new
+// objects begin with a prefix. The environment names the existing objects.
 type nameTranslator struct {
-	prefix        string            // of what this test makes
-	existingNames map[string]string // what there is: the simulated world's word, and its name; empty: there is none
+	prefix        string            // of the names of what this test makes
+	existingNames map[string]string // existing objects: the simulated model's word, and its name; empty: this MAAS has none
 
 	mu        sync.Mutex
-	made      map[string]string // what this test makes: its word, and its name
-	onNewName func(name string) // is called with each name that comes into made
+	made      map[string]string // objects of this test: the word, and the name
+	onNewName func(name string) // called with each new name in made
 
-	address func(word string) string // a free address for one of the simulated network
+	address func(word string) string // a free address for an address of the simulated network
 }
 
-// missingReason is the reason to skip a test that needs what the environment does not name.
+// missingReason is the reason to skip a test that needs an object which the
+// environment does not name.
 func missingReason(word string) string {
-	return "this MAAS has nothing that stands for " + word + " of the simulated world: docs/design/real-maas.md says which variable names it"
+	return "this MAAS has no object for " + word + " of the simulated model: docs/design/real-maas.md says which variable names one"
 }
 
-// existingName is the name on the MAAS of a word; ok is false where it has none.
+// existingName is the name of a word on this MAAS; ok is false where it has
+// none.
 func (n *nameTranslator) existingName(word string) (name string, ok bool) {
 	if n == nil {
 		return word, true
@@ -56,11 +58,11 @@ func (n *nameTranslator) existingName(word string) (name string, ok bool) {
 	return n.newName(word), true
 }
 
-// simulatedAddress matches an address of the simulated world.
+// simulatedAddress matches an address of the simulated model.
 var simulatedAddress = regexp.MustCompile(`^10\.[0-9.]+$`)
 
-// tag is the name of a tag: one of the VM host's, one of MAAS's, or one that the test
-// makes, whatever else its word stands for.
+// tag is the name of a tag: one of the VM host, one of MAAS, or one of the
+// test. The word may also mean another object.
 func (n *nameTranslator) tag(word string) string {
 	if word == "rack1" && n.existingNames[word] != "" {
 		return n.existingNames[word]
@@ -71,10 +73,11 @@ func (n *nameTranslator) tag(word string) string {
 	return n.newName(word)
 }
 
-// hostWords are those of the simulated world's hosts, which are not made.
+// hostWords are the names of the simulated model's hosts, which the tests do
+// not make.
 var hostWords = map[string]bool{"lxd1": true, "lxd2": true, "node1": true, "node2": true}
 
-// newName is the name of what a test makes, for its word.
+// newName is the name of an object that the test makes, for its word.
 func (n *nameTranslator) newName(word string) string {
 	if word == "" || strings.HasPrefix(word, runPrefix()) || strings.HasPrefix(word, "${") || strings.HasPrefix(word, "br-") {
 		return word
@@ -90,7 +93,7 @@ func (n *nameTranslator) newName(word string) string {
 	return name
 }
 
-// hasName tells whether a word has a name already.
+// hasName reports whether a word has a name already.
 func (n *nameTranslator) hasName(word string) bool {
 	if n == nil {
 		return false
@@ -101,7 +104,7 @@ func (n *nameTranslator) hasName(word string) bool {
 	return n.existingNames[word] != "" || n.made[word] != "" || domain == "maas" && n.existingNames[short] != "" || n.existingNames[domain] != "" && n.made[short] != ""
 }
 
-// toWords puts the tests' words in the place of the names in a text.
+// toWords replaces the names in a text by the tests' words.
 func (n *nameTranslator) toWords(text string) string {
 	if n == nil {
 		return text
@@ -122,7 +125,8 @@ func (n *nameTranslator) toWords(text string) string {
 	return text
 }
 
-// wordOf is the word of a name among some words, or the name without its prefix.
+// wordOf is the word for a name, of some words. Otherwise it is the name
+// without its prefix.
 func (n *nameTranslator) wordOf(name string, among ...string) string {
 	if n == nil {
 		return name
@@ -135,16 +139,16 @@ func (n *nameTranslator) wordOf(name string, among ...string) string {
 	return strings.TrimPrefix(name, n.prefix)
 }
 
-// namedAttributes are the attributes whose values are names of objects.
+// namedAttributes matches the attributes whose values are names of objects.
 var namedAttributes = regexp.MustCompile(`\b(name|names|tags|group|id|vm_host|zone|pool|domain|machine|subnet|image|kernel|input|ip)(\s*=\s*)(\[[^\]]*\]|"[^"\n]*")`)
 
 var quotedText = regexp.MustCompile(`"([^"\n]*)"`)
 
-// translatedMark ends a configuration that has the names already.
+// translatedMark ends a configuration whose words are translated already.
 const translatedMark = "\n# with the names of this MAAS\n"
 
-// config puts names in the place of the words in a configuration. It notes a word for
-// which this MAAS has nothing: see skipIfLacking.
+// config replaces the words in a configuration by names. It marks a word for
+// which this MAAS has nothing; see skipIfLacking.
 func (n *nameTranslator) config(body string) string {
 	if n == nil || strings.HasSuffix(body, translatedMark) {
 		return body
@@ -164,7 +168,7 @@ func (n *nameTranslator) config(body string) string {
 				}
 				return `"` + n.tag(word) + `"`
 			}
-			if attribute == "group" { // a ledger knows those of all stories on one MAAS
+			if attribute == "group" { // a ledger has the groups of all stories on one MAAS
 				return `"` + n.newName(word) + `"`
 			}
 			if _, isHost := hostWords[word]; attribute == "name" && word != "" && !isHost {
@@ -187,7 +191,7 @@ func (n *nameTranslator) config(body string) string {
 	}
 	body = translatedAnywhere.ReplaceAllStringFunc(body, func(q string) string {
 		word := strings.Trim(q, `"`)
-		if strings.HasPrefix(q, "lacp_rate") { // LACP's own word, and no storage pool
+		if strings.HasPrefix(q, "lacp_rate") { // here "fast" is LACP's own word, not a storage pool
 			return q
 		}
 		if n.existingNames[word] == "" {
@@ -201,17 +205,18 @@ func (n *nameTranslator) config(body string) string {
 	return body + translatedMark
 }
 
-// translatedAnywhere matches the names that are translated wherever they stand: a storage pool
-// and two subnets.
+// translatedAnywhere matches the names that are translated anywhere: a storage
+// pool and two subnets.
 var translatedAnywhere = regexp.MustCompile(`(lacp_rate\s*=\s*)?"(fast|lan|dark)"`)
 
 // placedElsewhere matches a placement in the zone of the second host.
 var placedElsewhere = regexp.MustCompile(`(?s)placement\s*=\s*\{[^}]*zone = "az2"|input = "az2"`)
 
-// lacksMark begins the line of a configuration for which this MAAS lacks something.
+// lacksMark begins the line for something that this MAAS lacks.
 const lacksMark = "\n# lacks: "
 
-// skipIfLacking skips a test of whose configuration this MAAS lacks something.
+// skipIfLacking skips the test if this MAAS lacks something in the
+// configuration.
 func skipIfLacking(t *testing.T, config string) {
 	t.Helper()
 	if _, rest, found := strings.Cut(config, lacksMark); found {
@@ -220,7 +225,7 @@ func skipIfLacking(t *testing.T, config string) {
 	}
 }
 
-// runStory runs the steps of a test, with the names of the MAAS that it runs on.
+// runStory runs the steps of a test, with the names of its MAAS.
 func runStory(t *testing.T, c resource.TestCase) {
 	t.Helper()
 	names := translatorOf(t)
@@ -233,16 +238,17 @@ func runStory(t *testing.T, c resource.TestCase) {
 	resource.Test(t, c)
 }
 
-// wordCheck is the check of a value that is a word of the tests, or its name here.
+// wordCheck checks a value that is a word of the tests, or its name on this
+// MAAS.
 type wordCheck struct {
 	knownvalue.Check
 	text string
 }
 
-// ownPrefix is that of what a test of this run makes.
+// ownPrefix matches the prefix of what a test of this run makes.
 var ownPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + runPrefix() + "[0-9]+-") })
 
-// CheckValue compares the value, as the tests call it.
+// CheckValue compares the value as the tests write it.
 func (w wordCheck) CheckValue(other any) error {
 	if name, isText := other.(string); isText && isOnSite() && theSite.isSiteNameOf(w.text, name) {
 		return nil
@@ -250,7 +256,7 @@ func (w wordCheck) CheckValue(other any) error {
 	return w.Check.CheckValue(other)
 }
 
-// isSiteNameOf tells whether a word of the tests has a name here.
+// isSiteNameOf reports whether a word of the tests has that name here.
 func (s *site) isSiteNameOf(word, name string) bool {
 	if name == "" {
 		return false
@@ -268,10 +274,10 @@ func (s *site) isSiteNameOf(word, name string) bool {
 	return s.existingNames[word] == name || ownPrefix().ReplaceAllString(name, "") == word
 }
 
-// afterQuote is the first letter of a quoted word.
+// afterQuote matches the first letter of a quoted word.
 var afterQuote = regexp.MustCompile(`"([a-z])`)
 
-// orSiteName lets a pattern match the name that a word has here, too.
+// orSiteName makes a pattern also match the name that a word has here.
 func orSiteName(pattern string) string {
 	if !isOnSite() {
 		return pattern
@@ -285,8 +291,8 @@ func orSiteName(pattern string) string {
 	return pattern
 }
 
-// TestNamesOfStories: what two stories call by one word has two names on one MAAS, groups
-// of VMs included. They would stand apart from each other's.
+// TestNamesOfStories: one word of two stories has two names on one MAAS, also
+// as a group of VMs. Otherwise the VMs would be spread against each other.
 func TestNamesOfStories(t *testing.T) {
 	t.Parallel()
 	config := func(prefix string) string {

@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// newLendingSite is a MAAS of somebody's, on a simulator: machines that are lent, a VM, and
-// an LXD that can be looked into.
+// newLendingSite is another owner's MAAS, on a simulator. It has machines to
+// lend, a VM, and an LXD that the suite can read.
 func newLendingSite(t *testing.T, inLXD bool) (*site, *sim.Server) {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
@@ -45,7 +45,7 @@ func newLendingSite(t *testing.T, inLXD bool) (*site, *sim.Server) {
 	return newSite(settings, inLXD), s
 }
 
-// wantAsBefore fails a test where a site is not as it was.
+// wantAsBefore fails a test where a site differs from before.
 func wantAsBefore(t *testing.T, s *site) {
 	t.Helper()
 	after, err := s.inventory(t.Context())
@@ -57,8 +57,9 @@ func wantAsBefore(t *testing.T, s *site) {
 	}
 }
 
-// TestSiteOpenFails takes back what the opening of a site has done, wherever it fails: a
-// zone, a pool, a lent machine with a bridge that is Deployed.
+// TestSiteOpenFails undoes what the opening of a site has done, wherever it
+// fails. That is a zone, a pool, and a lent machine with a bridge that is
+// Deployed.
 func TestSiteOpenFails(t *testing.T) {
 	t.Parallel()
 	status := func(method, path, op string) sim.Fault {
@@ -100,7 +101,8 @@ func TestSiteOpenFails(t *testing.T) {
 	}
 }
 
-// TestSiteOpenInterrupted ends the opening with its ctx: a deployment may take an hour.
+// TestSiteOpenInterrupted ends the opening with its ctx, because a deployment
+// may take an hour.
 func TestSiteOpenInterrupted(t *testing.T) {
 	t.Parallel()
 	s, maas := newLendingSite(t, true)
@@ -121,7 +123,8 @@ func TestSiteOpenInterrupted(t *testing.T) {
 	wantAsBefore(t, s)
 }
 
-// TestSiteUndo takes back all, the last first and once, also where a step fails.
+// TestSiteUndo undoes all steps, the last first and each once, also where a
+// step fails.
 func TestSiteUndo(t *testing.T) {
 	t.Parallel()
 	var u undoStack
@@ -143,8 +146,8 @@ func TestSiteUndo(t *testing.T) {
 	}
 }
 
-// TestSiteEnds lets no story begin after a signal or at the deadline. A second signal
-// takes back what the run has done, in the middle of stories.
+// TestSiteEnds starts no story after a signal or the deadline. A second signal
+// undoes what the run has done, in the middle of stories.
 func TestSiteEnds(t *testing.T) {
 	t.Parallel()
 	for title, deadline := range map[string]bool{"Interrupted": false, "Deadline": true} {
@@ -192,7 +195,8 @@ func TestSiteEnds(t *testing.T) {
 	}
 }
 
-// TestSiteCompares tells what is gone, what is left, and what of it is so by design.
+// TestSiteCompares reports what is gone and what is left, but not what stays by
+// design.
 func TestSiteCompares(t *testing.T) {
 	t.Parallel()
 	s, maas := newLendingSite(t, false)
@@ -224,7 +228,8 @@ func TestSiteCompares(t *testing.T) {
 	}
 }
 
-// TestSiteAlone acts while no other story is under way, also where two want to at once.
+// TestSiteAlone acts while no other story runs, also where two stories want
+// that at once.
 func TestSiteAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(realmaas.Settings{Parallel: 3}, false)
@@ -257,8 +262,8 @@ func TestSiteAlone(t *testing.T) {
 	}
 }
 
-// TestSiteWords takes the names of a site for the words that they stand for, and for no
-// others: the second lent machine is not the first.
+// TestSiteWords accepts the names of a site for the words that they translate,
+// and for no others. The second lent machine is not the first.
 func TestSiteWords(t *testing.T) {
 	t.Parallel()
 	s := newSite(realmaas.Settings{}, false)
@@ -281,8 +286,7 @@ func TestSiteWords(t *testing.T) {
 	}
 }
 
-// TestSiteConfig translates a name wherever it stands, but not a word of LACP that is
-// written alike.
+// TestSiteConfig translates a name anywhere, but not LACP's word "fast".
 func TestSiteConfig(t *testing.T) {
 	t.Parallel()
 	n := &nameTranslator{existingNames: map[string]string{"fast": "ssd", "lan": "mgmt", "lxd2": "beta"}, made: map[string]string{}, onNewName: func(string) {}}

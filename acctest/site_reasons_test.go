@@ -2,19 +2,19 @@ package acctest_test
 
 // Reasons that several tests share.
 const (
-	siteExampleNames    = "the machines and VM hosts are those that the example names"
-	siteListsAll        = "it lists all that MAAS has, and others are there"
-	siteHostTransitions = "it ends the passages of a host's machine by steering the simulator"
-	siteAnyHost         = "a VM of it may go to any host, and others are there"
+	siteExampleNames    = "it needs the machines and VM hosts that the example names"
+	siteListsAll        = "it lists everything in MAAS, which has other owners' objects, too"
+	siteHostTransitions = "it decides how transitions of a host's machine end, which only the simulator allows"
+	siteAnyHost         = "its VM may go to any host, and MAAS has other owners' hosts"
 	siteTwoNICs         = "it needs a machine with two NICs on one VLAN"
-	siteTooBrief        = "it acts in a moment that a look at MAAS would miss"
-	siteSimulatedValues = "it names sizes and addresses of the simulated world"
-	siteRenamesMachines = "it renames machines, which are only lent"
-	siteOwnKey          = "it is about a key that is made, and hosts of one run share the run's"
+	siteTooBrief        = "it acts at a moment too short to be seen in MAAS"
+	siteSimulatedValues = "it uses sizes and addresses of the simulated model"
+	siteRenamesMachines = "it renames machines, and these are only lent"
+	siteOwnKey          = "it makes a key of its own, and all hosts of one run share the run's key"
 )
 
-// notOnSite are the tests, or their cases, that say nothing on a MAAS that the suite
-// did not make, and why.
+// notOnSite are the tests, or their cases, that make no sense on a MAAS that
+// the suite did not make, with the reason.
 var notOnSite = map[string]string{
 	"TestAccExampleHostNetwork":          siteExampleNames,
 	"TestAccGoneInterfaces":              siteSimulatedValues,
@@ -39,20 +39,20 @@ var notOnSite = map[string]string{
 	"TestAccOperationsKeyLost":           siteOwnKey,
 	"TestAccWorkflowCIRunner":            siteOwnKey,
 	"TestAccWorkflowKeyOfOthers":         siteOwnKey,
-	"TestAccWorkflowStateBefore":         "its state of before has a key of the simulated world",
-	"TestAccHostGoneBeforeDestroy":       "it deletes a machine, which is only lent",
+	"TestAccWorkflowStateBefore":         "its old state has a key of the simulated model",
+	"TestAccHostGoneBeforeDestroy":       "it deletes a machine, and these are only lent",
 	"TestAccGoneFleet":                   siteListsAll,
 	"TestAccListMachines":                siteListsAll,
 	"TestAccListQueryMachines":           siteListsAll,
 	"TestAccWorkflowNoHostYet":           siteListsAll,
-	"TestAccGoneInstance":                "it looks into the LXD of the simulator",
-	"TestAccGoneInstanceRuns":            "it looks into the LXD of the simulator",
-	"TestAccExampleDevices":              "it looks into the LXD of the simulator",
-	"TestAccWorkflowSnapshot":            "it looks into the LXD of the simulator",
-	"TestAccGoneSnapshotChanges":         "it looks into the LXD of the simulator",
-	"TestAccSnapshotRefused":             "it looks into the LXD of the simulator",
-	"TestAccGoneProfile":                 "it makes a profile in the LXD of the simulator",
-	"TestAccGoneMACTaken":                "it makes machines that are no VMs",
+	"TestAccGoneInstance":                "it reads the simulator's LXD",
+	"TestAccGoneInstanceRuns":            "it reads the simulator's LXD",
+	"TestAccExampleDevices":              "it reads the simulator's LXD",
+	"TestAccWorkflowSnapshot":            "it reads the simulator's LXD",
+	"TestAccGoneSnapshotChanges":         "it reads the simulator's LXD",
+	"TestAccSnapshotRefused":             "it reads the simulator's LXD",
+	"TestAccGoneProfile":                 "it makes a profile in the simulator's LXD",
+	"TestAccGoneMACTaken":                "it makes machines other than VMs",
 	"TestAccDataVMs":                     siteListsAll,
 	"TestAccHostServerIsTold":            siteListsAll,
 	"TestAccPlacementBadInput/EmptyZone": siteListsAll,
@@ -61,8 +61,8 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowHostReplaced":        siteAnyHost,
 	"TestAccHostThenVMs":                 siteAnyHost,
 	"TestAccWorkflowDestroyTogether":     siteAnyHost,
-	"TestAccHostWaysIn/SelectorZone":     "other machines of the zone are as good",
-	"TestAccHostBadMachine/BridgeTaken":  "what interfaces are called is of the simulated world",
+	"TestAccHostWaysIn/SelectorZone":     "other machines of the zone fit as well",
+	"TestAccHostBadMachine/BridgeTaken":  "it uses the simulated model's names of interfaces",
 	"TestAccWorkflowLedgerService":       siteAnyHost,
 	"TestAccVMBadInput/CoresBeyondHost":  siteSimulatedValues,
 	"TestAccVMBadInput/MemoryBeyondHost": siteSimulatedValues,
@@ -70,13 +70,13 @@ var notOnSite = map[string]string{
 	"TestAccVMBadInput/AddressElsewhere": siteSimulatedValues,
 	"TestAccVMBadInput/AddressOfMAAS":    siteSimulatedValues,
 
-	"TestAccWorkflowCommissionFailureTellsWhy": "it makes a script fail by steering the simulator",
-	"TestAccWorkflowImportTags":                "it makes an update fail by steering the simulator",
-	"TestAccWorkflowUnfinishedMetalFails":      "it needs a deployment that takes twelve seconds",
+	"TestAccWorkflowCommissionFailureTellsWhy": "it makes a script fail, which only the simulator allows",
+	"TestAccWorkflowImportTags":                "it makes an update fail, which only the simulator allows",
+	"TestAccWorkflowUnfinishedMetalFails":      "it needs a deployment of twelve seconds",
 	"TestAccLXDClientOtherKey":                 siteOwnKey,
 	"TestAccMachineTimeoutIsResumed":           siteHostTransitions,
 	"TestAccMachineFailsForGood":               siteHostTransitions,
-	"TestAccMachineLife/NoVMHosts":             "a MAAS is with VM hosts or without",
+	"TestAccMachineLife/NoVMHosts":             "a real MAAS either has VM hosts or not",
 	"TestAccMachineAddress":                    siteSimulatedValues,
 	"TestAccMachineBadInput/AddressTaken":      siteSimulatedValues,
 	"TestAccMachineUnknown":                    siteSimulatedValues,

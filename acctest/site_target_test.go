@@ -20,13 +20,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// targets counts those of a run, for their prefixes.
+// targets counts the targets of a run, for their prefixes.
 var targets atomic.Int64
 
-// translators are those of the tests, by name: a workspace translates what its CLI says.
+// translators are the translators of the tests, by test name. A workspace
+// translates its CLI's output.
 var translators sync.Map
 
-// translatorOf is that of a test or of the test that it is in; nil on the simulator.
+// translatorOf is the translator of a test, or of the test that contains it. On
+// the simulator it is nil.
 func translatorOf(t *testing.T) *nameTranslator {
 	for name := t.Name(); name != ""; {
 		if n, ok := translators.Load(name); ok {
@@ -41,7 +43,7 @@ func translatorOf(t *testing.T) *nameTranslator {
 	return nil
 }
 
-// newTarget is the site as one test uses it. What the test leaves is removed after it.
+// newTarget is the site for one test. It removes what the test leaves behind.
 func (s *site) newTarget(t *testing.T) *target {
 	t.Helper()
 	skipUnlessInColumn(t)
@@ -52,7 +54,7 @@ func (s *site) newTarget(t *testing.T) *target {
 		t.Skip(s.unusableReason)
 	}
 	if isLXDColumn() && len(s.LXDs) == 0 {
-		t.Skipf("VMs are made in LXD, and %s names none", realmaas.LXDVariable)
+		t.Skipf("the provider makes VMs in LXD, and %s names no LXD", realmaas.LXDVariable)
 	}
 	s.awaitSlot(t)
 	x := &target{
@@ -76,7 +78,7 @@ func (s *site) newTarget(t *testing.T) *target {
 		for _, prefix := range x.ownPrefixes.list() {
 			removed, err := s.sweep(ctx, prefix)
 			if err != nil {
-				t.Errorf("cannot remove what the test left: %v", err)
+				t.Errorf("cannot clean up after the test: %v", err)
 			}
 			for _, what := range removed {
 				t.Log("removed after the test: " + what)
@@ -86,11 +88,11 @@ func (s *site) newTarget(t *testing.T) *target {
 	return x
 }
 
-// awaitSlot lets a story begin once fewer than so many are under way. Stories that wait for
-// machines do not count, so that they do not hold up the others.
+// awaitSlot waits until fewer than Parallel stories run. Stories that wait for
+// machines do not count, so they do not delay the others.
 func (s *site) awaitSlot(t *testing.T) {
 	if translatorOf(t) != nil {
-		return // the test has begun, or the one that it is a case of
+		return // the test has a slot, or the test that contains it
 	}
 	if s.storyStop.reason() == "" {
 		select {
@@ -104,8 +106,8 @@ func (s *site) awaitSlot(t *testing.T) {
 	}
 }
 
-// actAlone acts while no other story is under way. The story that calls it gives its slot
-// away until then, so that two of them do not wait for each other.
+// actAlone acts while no other story runs. The calling story gives up its slot
+// meanwhile, so that two of them do not wait for each other.
 func (s *site) actAlone(act func()) {
 	<-s.storySlots
 	s.soloMutex.Lock()
@@ -121,7 +123,8 @@ func (s *site) actAlone(act func()) {
 	act()
 }
 
-// actAmongOwnHosts acts while no other story has VM hosts that placement could choose, too.
+// actAmongOwnHosts acts while no other story has VM hosts that placement could
+// choose.
 func (x *target) actAmongOwnHosts(act func()) {
 	if x.sim != nil {
 		act()
@@ -130,7 +133,8 @@ func (x *target) actAmongOwnHosts(act func()) {
 	theSite.actAlone(act)
 }
 
-// useExampleWords says which of the simulated world's words stand for those of an example.
+// useExampleWords says which words of the simulated model stand for those of an
+// example.
 func (x *target) useExampleWords(words map[string]string) {
 	if x.names == nil {
 		return
@@ -140,23 +144,24 @@ func (x *target) useExampleWords(words map[string]string) {
 	}
 }
 
-// leaveOut notes a step that a test leaves out here, and why. The summary lists it.
+// leaveOut logs a step that a test leaves out here, and why. The summary lists
+// it.
 func leaveOut(t *testing.T, step, reason string) {
 	t.Helper()
 	t.Logf("step left out: %s: %s", step, reason)
 }
 
-// simulatorOrSkip is the simulator, for what breaks MAAS, or looks inside: on a real one, the
-// test is skipped.
+// simulatorOrSkip is the simulator, for tests that break MAAS or look inside
+// it. On a real MAAS it skips the test.
 func (x *target) simulatorOrSkip() *sim.Server {
 	if x.sim == nil {
-		x.t.Skip("it breaks MAAS, or looks inside, from here on")
+		x.t.Skip("from here on it breaks MAAS, or reads its inside")
 	}
 	return x.sim
 }
 
-// listMachines lists the machines that are a matter of this test: its own, those that were
-// lent, and hosts.
+// listMachines lists the machines that concern this test: its own, those lent
+// to it, and hosts.
 func (x *target) listMachines(ctx context.Context) ([]sim.Machine, error) {
 	if x.sim != nil {
 		return x.sim.Machines(), nil
@@ -165,7 +170,7 @@ func (x *target) listMachines(ctx context.Context) ([]sim.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosted := map[string]string{} // VM hosts of this test, by system id
+	hosted := map[string]string{} // VM hosts of this test by system id
 	if len(x.lent) > 0 && !isLXDColumn() {
 		hosts, err := theSite.client.VMHosts(ctx)
 		if err != nil {
@@ -188,12 +193,12 @@ func (x *target) listMachines(ctx context.Context) ([]sim.Machine, error) {
 	return found, nil
 }
 
-// isOurs tells whether this test made what has a name.
+// isOurs reports whether this test made the object of a name.
 func (x *target) isOurs(name string) bool {
 	return slices.ContainsFunc(x.ownPrefixes.list(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// prefixes are those of the names of what a test makes.
+// prefixes are the prefixes of the names that a test makes.
 type prefixes struct {
 	mu  sync.Mutex
 	all []string
@@ -213,7 +218,7 @@ func (p *prefixes) list() []string {
 	return slices.Clone(p.all)
 }
 
-// inTestWords is a machine in the words of the tests.
+// inTestWords is a machine with the words of the tests.
 func (x *target) inTestWords(m realmaas.Machine) sim.Machine {
 	out := sim.Machine{
 		SystemID: m.SystemID, Hostname: x.names.wordOf(m.Hostname, "node1", "node2"), StatusName: m.StatusName, StatusMessage: m.StatusMessage,
@@ -233,27 +238,27 @@ func (x *target) inTestWords(m realmaas.Machine) sim.Machine {
 	return out
 }
 
-// machines are those that [target.look] finds. A MAAS that cannot be asked fails the
-// test: it is not taken as having none.
+// machines are those that [target.listMachines] finds. It fails the test where
+// MAAS does not answer, because that does not mean that there are none.
 func (x *target) machines() []sim.Machine {
 	all, err := x.listMachines(context.Background())
 	if err != nil {
-		x.t.Error(err) // it may be called by a case of the test, which cannot end this one
+		x.t.Error(err) // a case of the test may call this, and cannot end this test
 	}
 	return all
 }
 
-// canInspectLXDs tells whether the LXDs can be looked into.
+// canInspectLXDs reports whether the test can read the LXDs.
 func (x *target) canInspectLXDs() bool { return x.sim != nil || len(theSite.LXDs) > 0 }
 
-// instances are the test's own in the LXDs. Where those cannot be looked into, the
-// machines that MAAS has stand for them, and that is logged.
+// instances are the test's own instances in the LXDs. Where it cannot read
+// these, it takes MAAS's machines, and logs that.
 func (x *target) instances() []sim.Instance {
 	if x.sim != nil {
 		return x.sim.Instances()
 	}
 	if !x.canInspectLXDs() {
-		leaveOut(x.t, "look into LXD", realmaas.LXDVariable+" names none; MAAS's machines are counted")
+		leaveOut(x.t, "look into LXD", realmaas.LXDVariable+" names none; the test uses MAAS's machines instead")
 		var out []sim.Instance
 		for _, m := range x.machines() {
 			if m.Host != "" {
@@ -282,7 +287,7 @@ func (x *target) instances() []sim.Instance {
 	return out
 }
 
-// servers are the LXDs to look into, by the tests' words for them: those that the
+// servers are the LXDs to read, by the tests' words. They are those that the
 // environment names, and those of lent machines that are hosts now.
 func (x *target) servers() iter.Seq2[string, realmaas.LXD] {
 	return func(yield func(string, realmaas.LXD) bool) {
@@ -309,22 +314,22 @@ func (x *target) servers() iter.Seq2[string, realmaas.LXD] {
 	}
 }
 
-// countCalls counts the calls of a route. Counted is false where nobody counts them, which
-// is logged.
+// countCalls counts the calls of a route. On a real MAAS nobody counts them:
+// counted is then false, which is logged.
 func (x *target) countCalls(t *testing.T, route string) (n int, counted bool) {
 	t.Helper()
 	if x.sim == nil {
-		leaveOut(t, "count the calls of "+route, "a real MAAS keeps no journal of them")
+		leaveOut(t, "count the calls of "+route, "a real MAAS has no journal of calls")
 		return 0, false
 	}
 	return x.sim.Journal().Count(route), true
 }
 
-// wantNoOvercommit wants no VM host to have been promised more than it has.
+// wantNoOvercommit checks that no VM host has promised more than it has.
 func (x *target) wantNoOvercommit(t *testing.T) {
 	t.Helper()
 	if x.sim == nil {
-		leaveOut(t, "look for VM hosts that were promised more than they have", "MAAS keeps no record of what was")
+		leaveOut(t, "look for VM hosts that were promised more than they have", "MAAS has no history of promises")
 		return
 	}
 	for _, excess := range x.sim.Overcommits() {
@@ -332,8 +337,9 @@ func (x *target) wantNoOvercommit(t *testing.T) {
 	}
 }
 
-// holdAllMachines keeps the test's machines in their transitions until [target.finish] ends
-// them, or [target.resumeMachines]. Where machines boot, they take minutes, and nothing holds them.
+// holdAllMachines keeps the test's machines in their transitions until
+// [target.endTransition] or [target.resumeMachines]. Where machines really
+// boot, a transition takes minutes, and nothing holds it.
 func (x *target) holdAllMachines() {
 	x.holdsTransitions = true
 	if x.sim == nil && theSite.pilot != nil {
@@ -344,7 +350,8 @@ func (x *target) holdAllMachines() {
 	}
 }
 
-// holdMachine keeps a machine of the test in its transitions, as [target.holds] does for all.
+// holdMachine keeps one machine of the test in its transitions, as
+// [target.holdAllMachines] does for all.
 func (x *target) holdMachine(name string) {
 	if x.sim == nil && theSite.pilot != nil {
 		there, _ := x.names.existingName(name)
@@ -353,8 +360,8 @@ func (x *target) holdMachine(name string) {
 	}
 }
 
-// awaitDeploying waits until a machine that is held is Deploying. The commissioning of a VM is
-// ended before; bare metal goes through none.
+// awaitDeploying waits until a held machine is Deploying. It first ends the
+// commissioning of a VM. Bare metal is not commissioned.
 func (x *target) awaitDeploying(t *testing.T, name string) {
 	t.Helper()
 	there, _ := x.names.existingName(name)
@@ -376,15 +383,16 @@ func (x *target) resumeMachines(names ...string) {
 	}
 }
 
-// skipUnlessDriven skips a test whose transitions end as it wants, where they cannot.
+// skipUnlessDriven skips a test that decides how transitions end, where it
+// cannot.
 func (x *target) skipUnlessDriven(t *testing.T) {
 	t.Helper()
 	if x.sim == nil && theSite.pilot == nil {
-		t.Skipf("its transitions fail when it wants, and %s names no command that does it", realmaas.DriveVariable)
+		t.Skipf("it makes transitions fail, and %s names no command for that", realmaas.DriveVariable)
 	}
 }
 
-// endTransition ends the transition of a machine, well or badly.
+// endTransition ends the transition of a machine, with success or not.
 func (x *target) endTransition(t *testing.T, m sim.Machine, well bool) {
 	t.Helper()
 	if x.sim != nil {
@@ -398,7 +406,7 @@ func (x *target) endTransition(t *testing.T, m sim.Machine, well bool) {
 		return
 	}
 	if theSite.pilot == nil {
-		return // it boots, and ends by itself
+		return // it boots, and so ends by itself
 	}
 	verb := realmaas.VerbCommissioned
 	switch {
@@ -414,8 +422,8 @@ func (x *target) endTransition(t *testing.T, m sim.Machine, well bool) {
 	}
 }
 
-// failureText are the words of a failure, where the simulator says why it is one. Scripts of
-// a commissioning only fail (metadataserver/api.py, signal).
+// failureText is the text of a failure where the simulator gives one. A
+// commissioning's scripts only fail (metadataserver/api.py, signal).
 func (x *target) failureText(during, text string) string {
 	if x.sim == nil || during == "Commissioning" {
 		return text
@@ -423,7 +431,8 @@ func (x *target) failureText(during, text string) string {
 	return text + " disk on fire"
 }
 
-// editMachineOnSite edits a machine on a real MAAS as an operator would, by its API.
+// editMachineOnSite edits a machine on a real MAAS by its API, as an operator
+// would.
 func (x *target) editMachineOnSite(t *testing.T, name string, e sim.MachineEdit) {
 	t.Helper()
 	m := x.findMachine(t, name)
@@ -452,14 +461,14 @@ func (x *target) editMachineOnSite(t *testing.T, name string, e sim.MachineEdit)
 		err = theSite.client.Operate(t.Context(), m.SystemID, map[bool]string{true: "lock", false: "unlock"}[*e.Locked], nil)
 	}
 	if err == nil && (e.StatusName != nil || e.PowerState != nil || e.OwnerData != nil) {
-		t.Skip("it sets what MAAS lets nobody set")
+		t.Skip("it sets fields that MAAS's API cannot set")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// setTags gives a machine other tags.
+// setTags replaces a machine's tags.
 func (x *target) setTags(ctx context.Context, systemID string, words []string) error {
 	m, err := theSite.client.Machine(ctx, systemID)
 	if err != nil {
@@ -478,8 +487,8 @@ func (x *target) setTags(ctx context.Context, systemID string, words []string) e
 	return theSite.client.SetTags(ctx, m, slices.Compact(tags))
 }
 
-// deleteMachine deletes a VM as an operator would: where MAAS did not make it, its
-// instance, too.
+// deleteMachine deletes a VM as an operator would. Where MAAS did not make the
+// VM, it deletes the instance, too.
 func (x *target) deleteMachine(t *testing.T, name string) {
 	t.Helper()
 	m := x.findMachine(t, name)
@@ -510,7 +519,7 @@ func (x *target) deleteMachine(t *testing.T, name string) {
 	}
 }
 
-// siteNameOf is the name that this MAAS has for a word of the tests.
+// siteNameOf is the name on this MAAS for a word of the tests.
 func (x *target) siteNameOf(t *testing.T, word string) string {
 	t.Helper()
 	name, ok := x.names.existingName(word)
@@ -520,8 +529,8 @@ func (x *target) siteNameOf(t *testing.T, word string) string {
 	return name
 }
 
-// refreshHost presses Refresh of the VM host. On a real MAAS that may do harm to what is
-// not the suite's: then the step is left out.
+// refreshHost refreshes the VM host. On a real MAAS that may harm VMs that are
+// not the suite's: the step is then left out.
 func (x *target) refreshHost(t *testing.T) {
 	t.Helper()
 	if x.sim != nil {
@@ -543,7 +552,7 @@ func (x *target) refreshHost(t *testing.T) {
 	})
 }
 
-// vmHostNumber is the number that MAAS gives the target's VM host.
+// vmHostNumber is MAAS's number for the target's VM host.
 func (x *target) vmHostNumber(t *testing.T) int {
 	t.Helper()
 	if x.sim != nil {
@@ -562,13 +571,13 @@ func (x *target) vmHostNumber(t *testing.T) int {
 	return 0
 }
 
-// onOtherHost is a resource of the target's host, on another one.
+// onOtherHost moves a resource from the target's host to another one.
 func (x *target) onOtherHost(word, body string) string {
 	return strings.Replace(body, fmt.Sprintf("%q", x.host), fmt.Sprintf("%q", word), 1)
 }
 
-// checkCores is the check of a number of cores, which is so many times that of the machine
-// node1. Where guests are played, another machine's LXD may answer for it.
+// checkCores checks that a number of cores is that many times the cores of
+// node1. Where guests are simulated, another machine's LXD may answer for it.
 func (x *metalTarget) checkCores(times int64) knownvalue.Check {
 	switch {
 	case x.sim != nil:
@@ -578,18 +587,18 @@ func (x *metalTarget) checkCores(times int64) knownvalue.Check {
 	}
 	return knownvalue.Int64Func(func(n int64) error {
 		if n < times {
-			return fmt.Errorf("%d is no number of cores", n)
+			return fmt.Errorf("%d is not a number of cores", n)
 		}
 		return nil
 	})
 }
 
-// putFleetKey puts the key of the fleet beside a ledger: stories run at once, and hosts of
-// one MAAS that trust several keys would be a fleet that is split.
+// putFleetKey puts the fleet's key beside a ledger. Stories run at once, and
+// hosts of one MAAS with different keys would split the fleet.
 func (s *site) putFleetKey(t *testing.T, file string) {
 	t.Helper()
 	if len(s.LXDs) == 0 {
-		return // one story with machines at a time makes its own
+		return // only one story with machines runs at a time, and makes its own key
 	}
 	l := s.LXDs[0]
 	text := strings.TrimSpace(l.Certificate) + "\n" + strings.TrimSpace(l.Key) + "\n"
@@ -598,7 +607,7 @@ func (s *site) putFleetKey(t *testing.T, file string) {
 	}
 }
 
-// translateForm puts names in the place of words in a form that is sent to MAAS.
+// translateForm replaces words by names in a form for MAAS.
 func (x *target) translateForm(form string) string {
 	values, err := url.ParseQuery(form)
 	if err != nil || x.names == nil {

@@ -22,55 +22,57 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// runPrefix begins the names of all that this run of the suite makes on a real MAAS.
+// runPrefix begins the names of everything that this run of the suite makes on
+// a real MAAS.
 var runPrefix = sync.OnceValue(func() string { return fmt.Sprintf("tf-acc-%04x-", rand.Uint32()&0xffff) })
 
-// site is the real MAAS that the environment names, and what may be used of it.
+// site is the real MAAS that the environment names, and the parts that the
+// suite may use.
 type site struct {
 	realmaas.Settings
 	client        *realmaas.Client
 	pilot         *realmaas.Pilot
-	existingNames map[string]string // names of the simulated world's words
+	existingNames map[string]string // names for the simulated model's words
 	lent          []realmaas.Machine
-	lentIDs       []string // system ids of all machines that are lent: no sweep removes them
-	makesVMsInLXD bool     // the provider makes VMs, in LXD
+	lentIDs       []string // system ids of all lent machines, which no sweep removes
+	makesVMsInLXD bool     // the provider makes VMs in LXD
 
 	lendOnce     sync.Once
-	idleMachines chan []realmaas.Machine // machines that no test has
-	borrowed     sync.Map                // by test: the machines that it has
+	idleMachines chan []realmaas.Machine // machines that no test uses
+	borrowed     sync.Map                // machines by the test that uses them
 
-	standIns        sync.Map      // lent machines that a story has now: their hostnames, and the story's words for them
-	inventoryBefore []string      // what there was
-	unusableReason  string        // why no story can run; empty: they can
-	storySlots      chan struct{} // of the stories that are under way
-	soloMutex       sync.Mutex    // of a story that is under way alone
-	undo            undoStack     // what the run has done, and is to take back
+	standIns        sync.Map      // lent machines that a story uses: the hostnames, and the story's words for them
+	inventoryBefore []string      // the inventory before the run
+	unusableReason  string        // why no story can run; empty: stories can run
+	storySlots      chan struct{} // one for each running story
+	soloMutex       sync.Mutex    // held by a story that runs alone
+	undo            undoStack     // what the run has done, and must undo
 	storyStop       storyStop
 
-	addresses     sync.Map     // free addresses that tests use, and the tests' word for each
-	freeAddresses []netip.Addr // addresses in it that MAAS has given nobody
-	mu            sync.Mutex   // of free
+	addresses     sync.Map     // used addresses, with the tests' word for each
+	freeAddresses []netip.Addr // addresses of the network that MAAS has given to nobody
+	mu            sync.Mutex   // guards freeAddresses
 }
 
-// theSite is prepared once for all tests; nil on the simulator.
+// theSite is prepared once for all tests. On the simulator it is nil.
 var theSite *site
 
-// isOnSite tells whether the suite runs on a MAAS that it did not make.
+// isOnSite reports whether the suite runs on a MAAS that it did not make.
 func isOnSite() bool { return theSite != nil }
 
-// openSite prepares the MAAS that the environment names, if it names one. What it has
-// done is taken back where it fails, or is interrupted.
+// openSite prepares the MAAS that the environment names, if it names one. Where
+// it fails or is interrupted, it undoes its changes.
 func openSite() error {
 	settings, err := realmaas.ReadSettings(os.Getenv)
 	if settings == nil || err != nil {
 		return err
 	}
 	if settings.VMHost == "" || settings.Image == "" {
-		return fmt.Errorf("on a real MAAS the suite also needs %s and %s", realmaas.VMHostVariable, realmaas.ImageVariable)
+		return fmt.Errorf("on a real MAAS also set %s and %s", realmaas.VMHostVariable, realmaas.ImageVariable)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endingSignals...)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // who reads the output may go first
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the reader of the output may end first
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals...)
 	defer stop()
 	s := newSite(*settings, isLXDColumn())
@@ -82,13 +84,13 @@ func openSite() error {
 	return nil
 }
 
-// newSite is a MAAS of which nothing has been looked at.
+// newSite is a MAAS that was not read yet.
 func newSite(settings realmaas.Settings, inLXD bool) *site {
 	return &site{Settings: settings, makesVMsInLXD: inLXD, storySlots: make(chan struct{}, max(settings.Parallel, 1)), storyStop: storyStop{begun: make(chan struct{})}}
 }
 
-// open looks at a MAAS and prepares it. What it does, it puts on the stack of what is to
-// be taken back, also where it fails.
+// open reads and prepares a MAAS. It puts each change on the stack of changes
+// to undo, also where it fails.
 func (s *site) open(ctx context.Context) (err error) {
 	if s.client, err = s.Open(ctx); err != nil {
 		return err
@@ -98,8 +100,8 @@ func (s *site) open(ctx context.Context) (err error) {
 	}
 	driving, end := context.WithCancel(context.Background())
 	s.undo.push("end the pilot", func(context.Context) error { end(); return nil })
-	s.undo.push("compare MAAS with what it was", s.compareInventory)
-	s.undo.push("remove what the run left", func(ctx context.Context) error {
+	s.undo.push("compare MAAS with its state before the run", s.compareInventory)
+	s.undo.push("remove the run's leftovers", func(ctx context.Context) error {
 		removed, err := s.sweep(ctx, runPrefix())
 		for _, what := range removed {
 			fmt.Println("removed after the run: " + what)
@@ -117,17 +119,18 @@ func (s *site) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// isOurs tells whether the suite may drive a machine.
+// isOurs reports whether the suite may drive a machine.
 func (s *site) isOurs(m realmaas.Machine) bool {
 	return m.BelongsTo(runPrefix()) || s.isLent(m)
 }
 
-// isLent tells whether a machine is lent to the suite.
+// isLent reports whether a machine is lent to the suite.
 func (s *site) isLent(m realmaas.Machine) bool {
 	return slices.ContainsFunc(s.lent, func(l realmaas.Machine) bool { return l.SystemID == m.SystemID })
 }
 
-// prepare finds what there is, and makes the zone and the pool that are not named.
+// prepare finds the existing objects, and makes the zone and the pool that the
+// environment does not name.
 func (s *site) prepare(ctx context.Context) error {
 	machines, err := s.client.Machines(ctx)
 	if err != nil {
@@ -139,7 +142,7 @@ func (s *site) prepare(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", realmaas.MachinesVariable, err)
 		}
 		if m.StatusName != "Ready" || m.Owner != "" {
-			return fmt.Errorf("%s: machine %s is %s of %q, and must be Ready and nobody's", realmaas.MachinesVariable, name, m.StatusName, m.Owner)
+			return fmt.Errorf("%s: machine %s is %s and owned by %q; it must be Ready and without an owner", realmaas.MachinesVariable, name, m.StatusName, m.Owner)
 		}
 		s.lent, s.lentIDs = append(s.lent, m), append(s.lentIDs, m.SystemID)
 	}
@@ -152,7 +155,7 @@ func (s *site) prepare(ctx context.Context) error {
 	}
 	second, err := s.findHost(ctx, s.VMHost2, machines)
 	if s.makesVMsInLXD && errors.Is(err, errNoLXDHost) {
-		s.VMHost2, err = "", nil // stories that need two hosts are skipped
+		s.VMHost2, err = "", nil // tests that need two hosts are skipped
 	}
 	if err != nil {
 		return err
@@ -176,19 +179,20 @@ func (s *site) prepare(ctx context.Context) error {
 		"fast": host.otherPool, "pod-console-logging": "pod-console-logging",
 	}
 	if s.Image != "ubuntu/noble" {
-		s.existingNames["ga-24.04"], s.existingNames["hwe-24.04"] = "", "" // kernels of that image alone
+		s.existingNames["ga-24.04"], s.existingNames["hwe-24.04"] = "", "" // kernels of the simulated image only
 	}
 	return s.findImagesAndNetworks(ctx)
 }
 
-// errNoLXDHost says that MAAS has no host of the provider's by a name.
-var errNoLXDHost = errors.New("no machine says that it is LXD host")
+// errNoLXDHost says that MAAS has no LXD host of the provider with that name.
+var errNoLXDHost = errors.New("no machine has the mark of an LXD host")
 
-// lendHost makes the last lent machine an LXD host for the run: it is deployed, and says
-// of itself that the first LXD is its own. So VMs are made in that LXD.
+// lendHost makes the last lent machine an LXD host for the run. It deploys the
+// machine and marks the first LXD as its own. So the provider makes VMs in that
+// LXD.
 func (s *site) lendHost(ctx context.Context) (siteHost, error) {
 	if len(s.LXDs) == 0 || len(s.lent) == 0 {
-		s.unusableReason = fmt.Sprintf("no LXD host of the provider's is called %s; to make one, name an LXD with %s and a machine with %s",
+		s.unusableReason = fmt.Sprintf("no LXD host of the provider has the name %s; to make one, name an LXD with %s and a machine with %s",
 			s.VMHost, realmaas.LXDVariable, realmaas.MachinesVariable)
 		return siteHost{}, nil
 	}
@@ -212,7 +216,7 @@ func (s *site) lendHost(ctx context.Context) (siteHost, error) {
 	s.VMHost = runPrefix() + "host"
 	zone := m.Zone.Name
 	if zone == s.Zone {
-		zone = "default" // the host is to be in another one
+		zone = "default" // the host must be in another zone
 	}
 	record := engine.HostRecord{
 		Name: s.VMHost, Zone: zone, Pool: m.Pool.Name,
@@ -261,11 +265,11 @@ func (s *site) deployMachine(ctx context.Context, systemID string) error {
 	}
 }
 
-// siteHost is what the suite knows of a host to make VMs on.
+// siteHost is what the suite knows of a host for VMs.
 type siteHost struct{ zone, tag, domain, otherPool string }
 
-// findHost finds a VM host by its name, or where MAAS has none the machine that says it
-// is one. An empty name is none.
+// findHost finds a VM host by its name. Where MAAS has no VM hosts, it finds
+// the machine with the mark of that host. An empty name finds none.
 func (s *site) findHost(ctx context.Context, name string, machines []realmaas.Machine) (siteHost, error) {
 	if name == "" {
 		return siteHost{}, nil
@@ -299,8 +303,8 @@ func (s *site) findHost(ctx context.Context, name string, machines []realmaas.Ma
 	return siteHost{}, fmt.Errorf("%s: MAAS has no VM host %s", realmaas.VMHostVariable, name)
 }
 
-// otherPool is a storage pool of the first LXD that is not the given one, nor the
-// first of those; empty where there is none.
+// otherPool is a storage pool of the first LXD, other than the given one and
+// the first. It is empty where there is none.
 func (s *site) otherPool(ctx context.Context, pool string) (string, error) {
 	if len(s.LXDs) == 0 {
 		return "", nil
@@ -314,7 +318,7 @@ func (s *site) otherPool(ctx context.Context, pool string) (string, error) {
 	return "", err
 }
 
-// firstTag is the first tag that is not MAAS's own.
+// firstTag is the first tag that is not one of MAAS's own.
 func firstTag(tags []string) string {
 	for _, tag := range tags {
 		if tag != "" && tag != "pod-console-logging" && tag != "virtual" {
@@ -354,7 +358,7 @@ func (s *site) findImagesAndNetworks(ctx context.Context) error {
 	return s.findNetworks(ctx)
 }
 
-// findNetworks finds a network with DHCP and one without, and free addresses.
+// findNetworks finds a network with DHCP, one without, and free addresses.
 func (s *site) findNetworks(ctx context.Context) error {
 	var subnets []struct {
 		ID   int
@@ -385,7 +389,7 @@ func (s *site) findNetworks(ctx context.Context) error {
 	return nil
 }
 
-// findAddresses lists some addresses that a machine can have in a network.
+// findAddresses finds some addresses in a network that a machine can have.
 func (s *site) findAddresses(ctx context.Context, subnet int) error {
 	var ranges []struct{ Start, End string }
 	if err := s.client.GetJSON(ctx, fmt.Sprintf("subnets/%d/?op=unreserved_ip_ranges", subnet), &ranges); err != nil {
@@ -404,7 +408,8 @@ func (s *site) findAddresses(ctx context.Context, subnet int) error {
 	return nil
 }
 
-// freeAddress is an address that no other test of the run uses; empty: none is left.
+// freeAddress is an address that no other test of the run uses. It is empty
+// where none is left.
 func (s *site) freeAddress(word string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -417,26 +422,26 @@ func (s *site) freeAddress(word string) string {
 	return address
 }
 
-// lentPairs are the lent machines, two and two: what one test has at a time.
+// lentPairs are the lent machines in pairs. A test has one pair at a time.
 func (s *site) lentPairs() chan []realmaas.Machine {
 	s.lendOnce.Do(func() {
 		s.idleMachines = make(chan []realmaas.Machine, len(s.lent))
 		for pair := range slices.Chunk(s.lent, 2) {
 			s.idleMachines <- pair
 			if len(s.LXDs) == 0 {
-				break // each story has a key of its own, and those of several would split the fleet
+				break // each story has a key of its own, and several keys would split the fleet
 			}
 		}
 	})
 	return s.idleMachines
 }
 
-// lendMachines gives a test two lent machines, or the only one, and takes them back after it.
-// It waits until some are idle.
+// lendMachines gives a test two lent machines, or the only one, and takes them
+// back at its end. It waits until some are idle.
 func (s *site) lendMachines(t *testing.T) []realmaas.Machine {
 	t.Helper()
 	if len(s.lent) == 0 {
-		t.Skipf("it deploys a machine of MAAS, and %s names none", realmaas.MachinesVariable)
+		t.Skipf("it deploys a machine, and %s names none", realmaas.MachinesVariable)
 	}
 	if pair, ok := s.borrowed.Load(t); ok {
 		return pair.([]realmaas.Machine)

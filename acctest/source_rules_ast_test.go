@@ -24,7 +24,7 @@ var textMatchers = []string{
 	"MatchString", "FindString", "FindStringSubmatch",
 }
 
-// errorTextMatches is where the file decides by what err.Error() says.
+// errorTextMatches is where the file decides by the text of err.Error().
 func errorTextMatches(s sourceFile) []string {
 	var places []string
 	ast.Inspect(s.file, func(node ast.Node) bool {
@@ -45,7 +45,7 @@ func errorTextMatches(s sourceFile) []string {
 	return places
 }
 
-// callsError tells whether something.Error() is called in the expression.
+// callsError reports whether the expression calls something.Error().
 func callsError(expr ast.Expr) bool {
 	found := false
 	ast.Inspect(expr, func(node ast.Node) bool {
@@ -56,7 +56,7 @@ func callsError(expr ast.Expr) bool {
 	return found
 }
 
-// isErrorCall tells whether the expression is something.Error().
+// isErrorCall reports whether the expression is something.Error().
 func isErrorCall(expr ast.Expr) bool {
 	call, ok := expr.(*ast.CallExpr)
 	if !ok || len(call.Args) != 0 {
@@ -66,21 +66,21 @@ func isErrorCall(expr ast.Expr) bool {
 	return ok && selector.Sel.Name == "Error"
 }
 
-// isSelector tells whether the selector is pkg.name.
+// isSelector reports whether the selector is pkg.name.
 func isSelector(selector *ast.SelectorExpr, pkg, name string) bool {
 	ident, ok := selector.X.(*ast.Ident)
 	return ok && ident.Name == pkg && selector.Sel.Name == name
 }
 
-// selfEvidentMethods are methods whose meaning the language fixes.
+// selfEvidentMethods are methods whose meaning the language defines.
 var selfEvidentMethods = []string{"Error", "Unwrap"}
 
-// undocumentedNames lists the file's exported names without a comment: functions,
-// methods of exported types, types, constants and variables. A comment on a
-// group covers it; Error and Unwrap mean the same everywhere.
+// undocumentedNames lists the file's exported names without a comment:
+// functions, methods of exported types, types, constants and variables. A
+// comment on a group covers its names. Error and Unwrap need none.
 func undocumentedNames(s sourceFile) []string {
 	if s.file.Name.Name == "main" {
-		return nil // nobody can import it
+		return nil // nobody can import package main
 	}
 	var places []string
 	missing := func(node ast.Node, name *ast.Ident) {
@@ -119,8 +119,8 @@ func reportUndocumentedSpec(group *ast.GenDecl, spec ast.Spec, missing func(ast.
 	}
 }
 
-// isReachable tells whether the function is one, or a method of an exported
-// type.
+// isReachable reports whether the declaration is a function, or a method of an
+// exported type.
 func isReachable(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true

@@ -18,24 +18,24 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// maxLines is the most that a file of ours may have: what is longer holds
-// more than one concept.
+// maxLines is the most lines of a file. A longer file holds more than one
+// concept.
 const maxLines = 450
 
 // sourceFile is a non-test, hand-written Go file of the module.
 type sourceFile struct {
-	name  string // below the root
+	name  string // path below the root
 	lines int
 	set   *token.FileSet
 	file  *ast.File
 }
 
-// positionOf is where the node stands, for people.
+// positionOf is the position of the node, for people.
 func (s sourceFile) positionOf(node ast.Node) string {
 	return fmt.Sprintf("%s:%d", s.name, s.set.Position(node.Pos()).Line)
 }
 
-// TestFilesAreShort holds the length of files.
+// TestFilesAreShort limits the length of files.
 func TestFilesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, s := range ourSources(t) {
@@ -45,7 +45,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// TestNoContextTODO: who has no context yet has a design question, not a TODO.
+// TestNoContextTODO: code without a context has a design question, not a TODO.
 func TestNoContextTODO(t *testing.T) {
 	t.Parallel()
 	for _, s := range ourSources(t) {
@@ -55,7 +55,8 @@ func TestNoContextTODO(t *testing.T) {
 	}
 }
 
-// TestErrorsAreMatchedByType: text of an error is for people and may change.
+// TestErrorsAreMatchedByType: the text of an error is for people and may
+// change.
 func TestErrorsAreMatchedByType(t *testing.T) {
 	t.Parallel()
 	for _, s := range ourSources(t) {
@@ -65,11 +66,11 @@ func TestErrorsAreMatchedByType(t *testing.T) {
 	}
 }
 
-// TestExportedIsDocumented wants a comment on every exported name, and on
-// every package.
+// TestExportedIsDocumented wants a comment for every exported name and every
+// package.
 func TestExportedIsDocumented(t *testing.T) {
 	t.Parallel()
-	documented := map[string]bool{} // by folder
+	documented := map[string]bool{} // packages with a comment, by folder
 	for _, s := range ourSources(t) {
 		folder := filepath.Dir(s.name)
 		documented[folder] = documented[folder] || s.file.Doc.Text() != ""
@@ -84,21 +85,21 @@ func TestExportedIsDocumented(t *testing.T) {
 	}
 }
 
-// TestPackageNames refuses the names that say nothing.
+// TestPackageNames refuses package names that say nothing.
 func TestPackageNames(t *testing.T) {
 	t.Parallel()
 	vague := []string{"util", "utils", "common", "shared", "helper", "helpers", "misc", "base"}
 	for _, p := range ourPackages(t) {
 		for part := range strings.SplitSeq(p.folder()+"/"+p.Name, "/") {
 			if slices.Contains(vague, part) {
-				t.Errorf("%s: %q says nothing about what is in it; name the concept", p.folder(), part)
+				t.Errorf("%s: the name %q says nothing about the contents; name the concept", p.folder(), part)
 			}
 		}
 	}
 }
 
-// TestTopLevel: the repository's first page is fixed. Dotfiles are free, and
-// so is what git does not know.
+// TestTopLevel: the list of the repository's top level is fixed. Dotfiles and
+// untracked files do not count.
 func TestTopLevel(t *testing.T) {
 	t.Parallel()
 	allowed := []string{
@@ -113,7 +114,7 @@ func TestTopLevel(t *testing.T) {
 		}
 		seen[name] = true
 		if !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) {
-			t.Errorf("%s does not belong at the top; allowed are %s", name, strings.Join(allowed, ", "))
+			t.Errorf("%s does not belong at the top level; allowed are %s", name, strings.Join(allowed, ", "))
 		}
 	}
 }
@@ -157,8 +158,8 @@ func (hidden) Method() {}
 	}
 }
 
-// ourSources are the hand-written files that are no tests, whatever platform or tag
-// they are for.
+// ourSources are the hand-written files that are not tests, for any platform or
+// build tag.
 func ourSources(t *testing.T) []sourceFile {
 	t.Helper()
 	sources, err := allSources()
@@ -168,7 +169,7 @@ func ourSources(t *testing.T) []sourceFile {
 	return sources
 }
 
-// allSources parses them once for all tests, which only read them.
+// allSources parses the files once for all tests, which only read them.
 var allSources = sync.OnceValues(func() ([]sourceFile, error) {
 	root, err := cli.Root(context.Background())
 	if err != nil {
@@ -192,7 +193,7 @@ var allSources = sync.OnceValues(func() ([]sourceFile, error) {
 	return sources, nil
 })
 
-// sourcesIn parses those of a folder.
+// sourcesIn parses the files of a folder.
 func sourcesIn(root, folder string) ([]sourceFile, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -220,7 +221,7 @@ func sourcesIn(root, folder string) ([]sourceFile, error) {
 	return sources, nil
 }
 
-// parseSource reads one file that a test gives.
+// parseSource parses a file that a test gives.
 func parseSource(t *testing.T, name string, text []byte) sourceFile {
 	t.Helper()
 	s, err := parseText(name, text)

@@ -15,8 +15,8 @@ import (
 	program "github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// newUpgradeTarget is a MAAS with VM hosts that is about to be upgraded, and whose
-// LXDs can be reached: real ones in the column of LXDs.
+// newUpgradeTarget is a MAAS with VM hosts before its upgrade, whose LXDs the
+// test can reach. In the column of LXDs they are real.
 func newUpgradeTarget(t *testing.T) *metalTarget {
 	t.Helper()
 	skipUnlessInColumn(t)
@@ -34,13 +34,14 @@ func newUpgradeTarget(t *testing.T) *metalTarget {
 	return &metalTarget{target: &target{url: s.URL, key: s.APIKey(), sim: s, image: "ubuntu/noble", makesOwnKey: true}, folder: t.TempDir()}
 }
 
-// fleetConfig is a configuration of hosts, as name to machine, and of VMs, as name to
-// host.
+// fleetConfig is a configuration of hosts by name and machine, and of VMs by
+// name and host.
 func (x *metalTarget) fleetConfig(hosts, vms map[string]string) string {
 	return x.fleetConfigBy("name", hosts, vms)
 }
 
-// fleetConfigBy is fleet with the attribute of a host by which its VMs name it.
+// fleetConfigBy is fleetConfig with the attribute of a host by which its VMs
+// name it.
 func (x *metalTarget) fleetConfigBy(by string, hosts, vms map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
@@ -80,7 +81,8 @@ func (x *metalTarget) machineIDs() map[string]string {
 	return ids
 }
 
-// checkUpgrade wants of capi-bridge check upgrade that nothing is missing, and these words.
+// checkUpgrade runs "capi-bridge check upgrade". It must report nothing
+// missing, with these words.
 func (x *metalTarget) checkUpgrade(t *testing.T, words ...string) {
 	t.Helper()
 	env := map[string]string{"MAAS_ENDPOINT": x.url, "MAAS_API_KEY": x.key, "MAASLXD_LXD_CLIENT_CERT": x.keyFile(), "MAASLXD_LXD_CLIENT_KEY": x.keyFile()}
@@ -98,8 +100,8 @@ func (x *metalTarget) checkUpgrade(t *testing.T, words ...string) {
 	}
 }
 
-// TestAccTakeover makes a fleet on a MAAS with VM hosts, and goes on with it,
-// unchanged, on the MAAS that its upgrade leaves.
+// TestAccTakeover makes a fleet on a MAAS with VM hosts. It continues with it,
+// unchanged, after the upgrade of MAAS.
 func TestAccTakeover(t *testing.T) {
 	t.Parallel()
 	x := newUpgradeTarget(t)

@@ -13,16 +13,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// waitTimeout bounds waiting for the simulator to show something.
+// waitTimeout is how long a test waits for the simulator to show something.
 const waitTimeout = time.Minute
 
-// actAtStatus waits until the machine of a name has a status and then acts on it.
+// actAtStatus waits until the machine of a name has a status, and then acts on
+// it.
 func (x *target) actAtStatus(t *testing.T, name, status string, act func(sim.Machine)) {
 	t.Helper()
 	x.waitUntil(t, name+" is "+status, func() bool {
 		all, err := x.listMachines(t.Context())
 		if err != nil {
-			return false // it is looked again
+			return false // the test looks again
 		}
 		for _, m := range all {
 			if m.Hostname == name && m.StatusName == status {
@@ -34,11 +35,11 @@ func (x *target) actAtStatus(t *testing.T, name, status string, act func(sim.Mac
 	})
 }
 
-// awaitCall waits until the simulator was asked for a route.
+// awaitCall waits until the simulator has received a call of a route.
 func (x *target) awaitCall(t *testing.T, route string) {
 	t.Helper()
 	if x.sim == nil {
-		t.Skip("it acts while a call is under way, and a real MAAS keeps no journal of calls")
+		t.Skip("it acts during a call, and a real MAAS has no journal of calls")
 	}
 	x.waitUntil(t, route+" is called", func() bool { return x.sim.Journal().Count(route) > 0 })
 }
@@ -51,7 +52,7 @@ func (x *target) waitUntil(t *testing.T, what string, seen func() bool) {
 	}
 	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(pause) {
 		if t.Context().Err() != nil {
-			return // the test has ended, and may not be failed any more
+			return // the test has ended and can no longer fail
 		}
 		if seen() {
 			return
@@ -60,7 +61,7 @@ func (x *target) waitUntil(t *testing.T, what string, seen func() bool) {
 	t.Errorf("it was never so that %s", what)
 }
 
-// composeRoute is the call by which a VM comes into MAAS.
+// composeRoute is the call that brings a VM into MAAS.
 func composeRoute() string {
 	if isLXDColumn() {
 		return "POST machines/"
@@ -77,7 +78,7 @@ func composeFault(f sim.Fault) sim.Fault {
 	return f
 }
 
-// findMachine finds MAAS's machine of a name.
+// findMachine finds MAAS's machine by its name.
 func (x *target) findMachine(t *testing.T, name string) sim.Machine {
 	t.Helper()
 	for _, m := range x.machines() {
@@ -107,7 +108,7 @@ func (x *target) postForm(t *testing.T, path string, form url.Values) {
 	x.callMAAS(t, http.MethodPost, path, form.Encode())
 }
 
-// callMAAS asks MAAS as an operator's script would, and returns what it answers.
+// callMAAS calls MAAS as an operator's script would, and returns the answer.
 func (x *target) callMAAS(t *testing.T, method, path, form string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/api/2.0/"+path, strings.NewReader(x.translateForm(form)))
@@ -128,7 +129,7 @@ func (x *target) callMAAS(t *testing.T, method, path, form string) []byte {
 	return body
 }
 
-// httpClient is one that trusts the MAAS.
+// httpClient is a client that trusts the MAAS's certificate.
 func (x *target) httpClient() *http.Client {
 	if x.sim == nil {
 		return theSite.client.HTTP
@@ -136,7 +137,7 @@ func (x *target) httpClient() *http.Client {
 	return http.DefaultClient
 }
 
-// signRequest puts the API key into a request.
+// signRequest adds the API key to a request.
 func (x *target) signRequest(req *http.Request) {
 	key := strings.Split(x.key, ":")
 	req.Header.Set("Authorization", fmt.Sprintf(

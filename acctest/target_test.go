@@ -18,23 +18,23 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// target is the MAAS that a test runs against, and what there is to use on it.
+// target is the MAAS of a test, and what the test may use of it.
 type target struct {
 	url, key         string
 	sim              *sim.Server         // nil on a real MAAS
 	names            *nameTranslator     // nil on the simulator
-	t                *testing.T          // the test that it is for
-	ownPrefixes      prefixes            // of the names of what the test makes
+	t                *testing.T          // the test that uses it
+	ownPrefixes      prefixes            // prefixes of the names that the test makes
 	holdsTransitions bool                // machines of the test stay in their transitions
-	lent             []realmaas.Machine  // machines that the test has for itself
-	hostKeyPair      func() realmaas.LXD // the key pair that hosts of the test trust
+	lent             []realmaas.Machine  // machines that only this test uses
+	hostKeyPair      func() realmaas.LXD // key pair that the test's hosts trust
 
 	host  string // VM host to compose on
-	zone  string // a zone that the host is not in
-	pool  string // a resource pool that the host is not in
-	image string // an image to deploy, empty to leave that out on a real MAAS
+	zone  string // a zone without the host
+	pool  string // a resource pool without the host
+	image string // an image to deploy; empty on a real MAAS: do not deploy
 
-	makesOwnKey bool // makes a key of its own, beside its ledger
+	makesOwnKey bool // the test makes its own key beside its ledger
 }
 
 // providers serves the provider under test in this process.
@@ -42,14 +42,14 @@ var providers = map[string]func() (tfprotov6.ProviderServer, error){
 	"maaslxd": providerserver.NewProtocol6WithError(provider.New("acctest")()),
 }
 
-// ledgerVariable names the ledger of the provider.
+// ledgerVariable is the variable with the provider's ledger.
 const ledgerVariable = "MAASLXD_LEDGER"
 
-// TestMain says what the suite runs against, and keeps settings of the user's
-// own away from the simulator.
+// TestMain prints what the suite runs against, and keeps the user's settings
+// away from the simulator.
 func TestMain(m *testing.M) {
 	if !slices.Contains([]string{columnMAAS, columnLXD}, currentColumn()) {
-		fmt.Fprintf(os.Stderr, "%s is %q, and may be %s or %s\n", columnVariable, currentColumn(), columnMAAS, columnLXD)
+		fmt.Fprintf(os.Stderr, "%s is %q; set it to %s or %s\n", columnVariable, currentColumn(), columnMAAS, columnLXD)
 		os.Exit(1)
 	}
 	if err := openSite(); err != nil {
@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	}
 	unsetProviderVariables()
 	if isOnSite() {
-		if err := os.Setenv(realmaas.CACertVariable, theSite.CACert); err != nil { // the provider trusts it, too
+		if err := os.Setenv(realmaas.CACertVariable, theSite.CACert); err != nil { // the provider must trust it, too
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(closeSite(1))
 		}
@@ -71,19 +71,19 @@ func TestMain(m *testing.M) {
 	os.Exit(closeSite(runWithLedger(m.Run)))
 }
 
-// unsetProviderVariables keeps settings of the user's own away from the provider: a test says
-// itself what it wants.
+// unsetProviderVariables keeps the user's settings away from the provider: a
+// test sets what it needs.
 func unsetProviderVariables() {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "MAASLXD_LXD_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
-			os.Unsetenv(name) //nolint:errcheck // it was just listed
+			os.Unsetenv(name) //nolint:errcheck // the variable exists
 		}
 	}
 }
 
-// runWithLedger runs the tests with a ledger of their own, unless the environment
-// names one: the user's is not for machines that do not exist.
+// runWithLedger runs the tests with a ledger of their own, unless the
+// environment names one. The user's own ledger is not for simulated machines.
 func runWithLedger(run func() int) int {
 	if os.Getenv(ledgerVariable) != "" {
 		return run()
@@ -101,7 +101,8 @@ func runWithLedger(run func() int) int {
 	return run()
 }
 
-// simulatedModel is the simulated MAAS: two hosts in two zones, and quick machines.
+// simulatedModel is the simulated MAAS: two hosts in two zones, and fast
+// machines.
 func simulatedModel() sim.Model {
 	return sim.Model{
 		MAASVersion: sim.Version37,
@@ -127,8 +128,8 @@ func simulatedModel() sim.Model {
 	}
 }
 
-// newTarget returns the real MAAS that the environment names, or else a simulated
-// one of its own for this test, whose world is changed so.
+// newTarget returns the real MAAS that the environment names. Otherwise it
+// returns a simulated one for this test, with these changes of its model.
 func newTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
 	if !isOnSite() {
@@ -137,12 +138,12 @@ func newTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	return theSite.newTarget(t)
 }
 
-// newSimulatedTarget returns a simulated MAAS whatever the environment says: for tests
-// that break things, or look at what a real MAAS does not show.
+// newSimulatedTarget always returns a simulated MAAS. It is for tests that
+// break things, or read what a real MAAS does not show.
 func newSimulatedTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
 	if isOnSite() {
-		t.Skip("runs only on the simulator: it breaks MAAS, or looks inside")
+		t.Skip("runs only on the simulator: it breaks MAAS, or reads its inside")
 	}
 	skipUnlessInColumn(t)
 	m := simulatedModel()
@@ -156,8 +157,8 @@ func newSimulatedTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	}
 }
 
-// newSizedTarget is newTarget for a test that is about sizes and addresses of the simulated
-// world: on a real MAAS it is skipped.
+// newSizedTarget is newTarget for a test of sizes and addresses of the
+// simulated model. On a real MAAS it skips the test.
 func newSizedTarget(t *testing.T) *target {
 	t.Helper()
 	if isOnSite() {
@@ -166,13 +167,13 @@ func newSizedTarget(t *testing.T) *target {
 	return newSimulatedTarget(t)
 }
 
-// slowTransitions makes transitions last so long that a test can act within them.
+// slowTransitions makes transitions so slow that a test can act within them.
 func slowTransitions(m *sim.Model) {
 	m.Latency.Commission, m.Latency.Deploy = 2*time.Second, 2*time.Second
 }
 
-// name returns a hostname for a test. On a real MAAS all of ours begin with the
-// prefix of the run, so that what a broken run leaves can be told.
+// name returns a hostname for a test. On a real MAAS it begins with the prefix
+// of the run, so that the leftovers of a broken run can be recognised.
 func (x *target) name() string {
 	if x.names == nil {
 		return fmt.Sprintf("tf-acc-%08x", rand.Uint32())
@@ -205,7 +206,7 @@ func (x *target) configWith(settings, body string) string {
 }
 
 // vm is a resource maaslxd_vm.test of the given name on the target's host, with
-// more attributes.
+// these attributes.
 func (x *target) vm(name string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  vm_host = %q\n  %s\n}\n", name, x.host, strings.Join(attributes, "\n  "))
 }

@@ -35,10 +35,11 @@ func expectVMValue(attribute string, value knownvalue.Check) statecheck.StateChe
 	return statecheck.ExpectKnownValue(vmAddress, tfjsonpath.New(attribute), value)
 }
 
-// exactText checks that a value is a text, or what a real MAAS has for that word.
+// exactText checks that a value is a text, or the real MAAS's name for that
+// word.
 func exactText(s string) knownvalue.Check { return wordCheck{knownvalue.StringExact(s), s} }
 
-// TestAccVMLife takes one VM through everything that a user does to it.
+// TestAccVMLife does everything to one VM that a user does.
 func TestAccVMLife(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -57,7 +58,7 @@ func TestAccVMLife(t *testing.T) {
 					expectVMValue("ip_addresses", knownvalue.ListSizeExact(1)),
 				},
 			},
-			{ // what MAAS changes in place
+			{ // changes that MAAS makes in place
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`, deployed,
 					fmt.Sprintf("zone = %q", x.zone), fmt.Sprintf("pool = %q", x.pool), `tags = ["tf-acc-a", "tf-acc-b"]`)),
 				ConfigPlanChecks: expectUpdate,
@@ -66,7 +67,7 @@ func TestAccVMLife(t *testing.T) {
 					expectVMValue("tags", knownvalue.SetSizeExact(2)),
 				},
 			},
-			{ // a tag less
+			{ // one tag fewer
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`, deployed,
 					fmt.Sprintf("zone = %q", x.zone), fmt.Sprintf("pool = %q", x.pool), `tags = ["tf-acc-b"]`)),
 				ConfigPlanChecks:  expectUpdate,
@@ -80,7 +81,7 @@ func TestAccVMLife(t *testing.T) {
 				ResourceName: vmAddress, ImportState: true, ImportStateId: name, ImportStateVerify: true,
 				ImportStateVerifyIgnore: unreadableAttributes,
 			},
-			{ // a reinstall is a replacement
+			{ // another image replaces the VM
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`,
 					x.deploy(`user_data_wo = "#cloud-config\nx: y\n"`, `user_data_wo_version = 2`))),
 				ConfigPlanChecks:  expectReplace,
@@ -90,11 +91,11 @@ func TestAccVMLife(t *testing.T) {
 	})
 }
 
-// unreadableAttributes lists what an import cannot know: the version of the user-data is
-// Terraform's own.
+// unreadableAttributes are those that an import cannot know. The version of the
+// user-data is only in Terraform's state.
 var unreadableAttributes = []string{"deploy.user_data_wo_version"}
 
-// TestAccVMReadyThenDeployed leaves a VM Ready, and installs it later in place.
+// TestAccVMReadyThenDeployed leaves a VM Ready, and deploys it later in place.
 func TestAccVMReadyThenDeployed(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -113,7 +114,8 @@ func TestAccVMReadyThenDeployed(t *testing.T) {
 				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 			},
 			{
-				// Memory of a VM that runs cannot change where LXD makes it: see TestAccGoneResizeRefused.
+				// Where LXD makes the VM, its memory cannot change while it
+				// runs: see TestAccGoneResizeRefused.
 				Config:            x.config(x.vm(name, `cores = 2`, x.deploy())),
 				ConfigPlanChecks:  expectResize(),
 				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed")), expectVMValue("cores", knownvalue.Int64Exact(2))},
@@ -122,7 +124,7 @@ func TestAccVMReadyThenDeployed(t *testing.T) {
 	})
 }
 
-// TestAccVMImportByIdentity needs a CLI that has resource identity.
+// TestAccVMImportByIdentity needs a CLI with resource identity.
 func TestAccVMImportByIdentity(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -138,16 +140,16 @@ func TestAccVMImportByIdentity(t *testing.T) {
 	})
 }
 
-// TestAccVMImportThenPlan imports VMs into configurations that match them, and
-// wants no plan, or one in place for what MAAS does not tell.
+// TestAccVMImportThenPlan imports VMs into configurations that match them. It
+// wants an empty plan, or an update for what MAAS does not show.
 func TestAccVMImportThenPlan(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason     string
 		attributes []string
-		more       []string // of deploy
+		more       []string // further lines of deploy
 		seen       sim.MachineEdit
-		bare       bool // the import has a configuration without deploy
+		bare       bool // the import's configuration has no deploy
 		actions    string
 	}{
 		"Plain": {
@@ -215,15 +217,15 @@ func TestAccVMImportThenPlan(t *testing.T) {
 	}
 }
 
-// planActions lists what a plan would do to the VM: "no-op", "update", or "delete"
-// and "create".
+// planActions lists the actions of a plan for the VM: "no-op", "update", or
+// "delete" and "create".
 func (w workspace) planActions(t *testing.T) []string {
 	t.Helper()
 	return w.planActionsOn(t, vmAddress)
 }
 
-// planActionsOn lists what a plan, which it writes to the file "actions", would do to a
-// resource.
+// planActionsOn lists the actions of a plan for a resource. It writes the plan
+// to the file "actions".
 func (w workspace) planActionsOn(t *testing.T, address string) []string {
 	t.Helper()
 	w.run(t, "plan", "-out=actions", "-no-color")
@@ -251,8 +253,7 @@ func (w workspace) planActionsOn(t *testing.T, address string) []string {
 	return nil
 }
 
-// TestAccVMSubnetSpelling wants a subnet that is written in another way to be
-// the same subnet.
+// TestAccVMSubnetSpelling: another spelling of a subnet is the same subnet.
 func TestAccVMSubnetSpelling(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -274,8 +275,8 @@ func TestAccVMSubnetSpelling(t *testing.T) {
 	})
 }
 
-// TestAccVMCreateBeforeDestroy wants one clear error: the name is taken by the
-// very VM that is to be replaced, and that VM stays.
+// TestAccVMCreateBeforeDestroy wants one clear error: the VM that is to be
+// replaced still has the name. That VM stays.
 func TestAccVMCreateBeforeDestroy(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -332,7 +333,7 @@ func TestAccVMDisksAndInterfaces(t *testing.T) {
 	})
 }
 
-// checkVMGone checks that no VM of this name is left, in MAAS or in LXD.
+// checkVMGone checks that neither MAAS nor LXD has a VM of this name.
 func (x *target) checkVMGone(name string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		for _, i := range x.instances() {

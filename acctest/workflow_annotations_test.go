@@ -7,8 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestAccWorkflowAnnotations annotates a VM, beside an operator who annotates it, too: his
-// keys stay, ours come back after a release, and go with their lines.
+// TestAccWorkflowAnnotations annotates a VM that an operator annotates, too.
+// The operator's keys stay. Ours come back after a release, and go when their
+// lines are removed.
 func TestAccWorkflowAnnotations(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

@@ -7,8 +7,8 @@ import (
 
 func joinActions(actions []string) string { return strings.Join(actions, ",") }
 
-// TestAccWorkflowAttributes changes one attribute of a VM after the other, there
-// and back: what the plan says is what happens, and a second plan is empty.
+// TestAccWorkflowAttributes changes one attribute of a VM after the other, and
+// back. The apply does what the plan says, and a second plan is empty.
 func TestAccWorkflowAttributes(t *testing.T) {
 	t.Parallel()
 	made, keeps := "delete,create", "update"
@@ -45,7 +45,8 @@ func TestAccWorkflowAttributes(t *testing.T) {
 		"Timeouts":         {`timeouts = { create = "10m" }`, `timeouts = { create = "20m" }`, keeps, keeps},
 		"PinnedRemoved":    {`pinned_cores = [0, 1]`, ``, keeps, keeps},
 		"PinnedAfterwards": {`cores = 2`, `pinned_cores = [0, 1]`, made, keeps},
-		// A change of any one of them would show: that of all is none.
+		// A change of one of these lines would show. Removing all of them is no
+		// change.
 		"SizeRemoved": {`cores = 2
   memory_mib = 4096
   hugepages = true
@@ -88,8 +89,8 @@ func TestAccWorkflowAttributes(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowNullElements wants a null in a set, list or map to be refused
-// before anything is made.
+// TestAccWorkflowNullElements refuses a null in a set, list or map before
+// anything is made.
 func TestAccWorkflowNullElements(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

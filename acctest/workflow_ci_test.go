@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newCIRunner is a throw-away CI runner: nothing of its home is kept, and the state is
-// somebody else's affair. Each has a folder of its own for ledger and key.
+// newCIRunner is a throw-away CI runner. Nothing of its home is kept, and
+// another place has the state. Each has a folder of its own for ledger and key.
 func (w workspace) newCIRunner(t *testing.T, ci bool) workspace {
 	t.Helper()
 	w.env = append(w.env[:len(w.env):len(w.env)], "XDG_STATE_HOME="+t.TempDir(), "MAASLXD_LEDGER=")
@@ -19,9 +19,9 @@ func (w workspace) newCIRunner(t *testing.T, ci bool) workspace {
 	return w
 }
 
-// TestAccWorkflowCIRunner applies one configuration from one throw-away runner
-// after the other: without a pair of keys that outlives them nothing is begun that
-// the next one cannot go on with.
+// TestAccWorkflowCIRunner applies one configuration on one throw-away runner
+// after the other. Without a lasting key pair nothing may begin that the next
+// runner could not finish.
 func TestAccWorkflowCIRunner(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -55,9 +55,9 @@ resource "maaslxd_vm_host" "second" {
 	workstation := w.newCIRunner(t, false)
 	workstation.run(t, "apply", "-auto-approve", "-no-color")
 
-	// A fresh runner can do what is MAAS's alone.
+	// A fresh runner can do what only needs MAAS.
 	w.configure(t, config("", `tags = ["x"]`))
-	if !isLXDColumn() { // where the LXD is asked for all of it
+	if !isLXDColumn() { // where this needs the LXD
 		out := w.newCIRunner(t, true).run(t, "apply", "-auto-approve", "-no-color")
 		if !wordsPattern(`key pair of the fleet is not here kvm1 trusts`).MatchString(unwrapMessage(out)) {
 			t.Errorf("want the plan to tell of the key, got:\n%s", out)
@@ -65,7 +65,7 @@ resource "maaslxd_vm_host" "second" {
 		w.newCIRunner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
 	}
 
-	// It makes no second pair, whether or not it knows that it is one.
+	// It makes no second pair, whether or not it knows that it is a runner.
 	w.configure(t, config("", `tags = ["x"]`)+second)
 	fails(w.newCIRunner(t, true), `none is made where CI is set`)
 	fails(w.newCIRunner(t, false), `kvm1 trusts the certificate a new pair would split the fleet`)
@@ -73,7 +73,7 @@ resource "maaslxd_vm_host" "second" {
 		t.Errorf("it began: %+v", m)
 	}
 
-	// With the pair given, all is well.
+	// With the pair given, everything works.
 	pair := keyPairSettings(t, workstation)
 	w.configure(t, config(pair, `tags = ["y"]`)+second)
 	w.newCIRunner(t, true).run(t, "apply", "-auto-approve", "-no-color")
@@ -84,7 +84,7 @@ resource "maaslxd_vm_host" "second" {
 	}
 }
 
-// keyPairSettings are the settings that give the pair which a workspace has made.
+// keyPairSettings are the settings with the pair that a workspace has made.
 func keyPairSettings(t *testing.T, w workspace) string {
 	t.Helper()
 	var home string
@@ -102,7 +102,8 @@ func keyPairSettings(t *testing.T, w workspace) string {
 	return fmt.Sprintf("lxd_client_cert = %q\n  lxd_client_key = %q", certificate+end, private)
 }
 
-// TestAccWorkflowKeyOfOthers puts a key pair where others could: it is not taken.
+// TestAccWorkflowKeyOfOthers puts a key pair where other users could have put
+// it. The provider refuses it.
 func TestAccWorkflowKeyOfOthers(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -126,7 +127,7 @@ func TestAccWorkflowKeyOfOthers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			x := newMetalTarget(t)
-			x.makeLXDTrustNewKey(t, "stray") // makes the pair
+			x.makeLXDTrustNewKey(t, "stray") // it makes the pair
 			if err := tc.plant(t, x); err != nil {
 				t.Fatal(err)
 			}

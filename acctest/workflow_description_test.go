@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestAccWorkflowDescription describes a VM, beside an operator who writes on its page in
-// MAAS: his text is drift, and the mark stays through all of it.
+// TestAccWorkflowDescription describes a VM that an operator describes in MAAS,
+// too. The operator's text is drift, and the mark always stays.
 func TestAccWorkflowDescription(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

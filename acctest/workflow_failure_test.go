@@ -7,8 +7,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowFailureTellsWhy: a VM, a VM host and a machine fail. The error names the
-// script that failed, the end of what it wrote and MAAS's last events, and no secret.
+// TestAccWorkflowFailureTellsWhy: a VM, a VM host and a machine fail. The error
+// names the failed script, the end of its output and MAAS's last events. It
+// shows no secret.
 func TestAccWorkflowFailureTellsWhy(t *testing.T) {
 	t.Parallel()
 	const said = "reading\nprobing sda\nadmin_password: hunter2\n\x1b[31mno disk answers\x1b[0m\n"
@@ -54,7 +55,7 @@ func TestAccWorkflowFailureTellsWhy(t *testing.T) {
 	}
 }
 
-// vmThatFails is a VM in a world that is slow enough to intervene.
+// vmThatFails is a VM in a model with transitions slow enough to intervene.
 func vmThatFails(t *testing.T) (x *target, config, machine string) {
 	x = newTarget(t, slowTransitions)
 	name := x.name()
@@ -67,7 +68,8 @@ func hostThatFails(t *testing.T) (x *target, config, machine string) {
 	return metal.target, metal.config(hostOnNode1()), "node1"
 }
 
-// TestAccWorkflowCommissionFailureTellsWhy: so does the action that commissions.
+// TestAccWorkflowCommissionFailureTellsWhy: the action that commissions says
+// the same.
 func TestAccWorkflowCommissionFailureTellsWhy(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, slowTransitions)

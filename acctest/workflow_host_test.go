@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hostWithVMs is a VM host on node1, and three VMs on it: one that names it by
-// its id, one by its name, one that was placed.
+// hostWithVMs is a VM host on node1, and three VMs on it. One names it by its
+// id, one by its name, and placement chose it for the third.
 func hostWithVMs(name string, more ...string) string {
 	return vmHost(name, append([]string{`machine = "node1"`}, more...)...) + `
 resource "maaslxd_vm" "by_id" {
@@ -28,7 +28,7 @@ resource "maaslxd_vm" "placed" {
 
 var vmsOfHost = []string{"by-id", "by-name", "placed"}
 
-// systemIDs are the system ids of machines, by hostname.
+// systemIDs are the system ids of machines by hostname.
 func (x *target) systemIDs(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
@@ -38,8 +38,8 @@ func (x *target) systemIDs(t *testing.T, names ...string) map[string]string {
 	return ids
 }
 
-// TestAccWorkflowHostRenamed renames a VM host under VMs that name it in each way:
-// all of them stay.
+// TestAccWorkflowHostRenamed renames a VM host with VMs that name it in each
+// way. All VMs stay.
 func TestAccWorkflowHostRenamed(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -66,8 +66,8 @@ func TestAccWorkflowHostRenamed(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowHostReplaced makes a VM host anew under its VMs: all that goes
-// with it is in the plan, and the apply goes through.
+// TestAccWorkflowHostReplaced replaces a VM host that has VMs. The plan shows
+// everything that goes with it, and the apply succeeds.
 func TestAccWorkflowHostReplaced(t *testing.T) {
 	t.Parallel()
 	for title, tc := range map[string]struct {
@@ -100,8 +100,8 @@ func TestAccWorkflowHostReplaced(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowHostWithOthersVMs wants a host that holds VMs which are not this
-// configuration's to be refused by the plan: nothing is destroyed before.
+// TestAccWorkflowHostWithOthersVMs: the plan refuses to replace a host with VMs
+// that are not of this configuration. Nothing is destroyed before.
 func TestAccWorkflowHostWithOthersVMs(t *testing.T) {
 	t.Parallel()
 	for title, tc := range map[string]struct {
@@ -139,8 +139,8 @@ func TestAccWorkflowHostWithOthersVMs(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowHostRemoved takes a VM host out of the configuration and leaves a
-// VM on it, which names it by a word.
+// TestAccWorkflowHostRemoved removes a VM host from the configuration and
+// leaves a VM on it, which names it by a literal.
 func TestAccWorkflowHostRemoved(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -162,7 +162,7 @@ resource "maaslxd_vm" "stays" {
 	if x.findMachine(t, "stays").SystemID != before || x.findMachine(t, "node1").StatusName != "Deployed" {
 		t.Error("something was destroyed")
 	}
-	// A destroy plans the configuration first, and so meets the same error.
+	// A destroy first plans the configuration, and so gets the same error.
 	cmd, out = w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil || !wordsPattern(`terraform destroy -refresh=false`).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want an error that tells how to destroy all, got %v:\n%s", err, out)

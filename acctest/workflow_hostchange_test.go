@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAccWorkflowHostAttributes changes one attribute of a VM host after the other,
-// there and back: what the plan says is what happens, a second plan is empty, and the
-// machine is installed anew where the plan replaces the host, and only there.
+// TestAccWorkflowHostAttributes changes one attribute of a VM host after the
+// other, and back. The apply does what the plan says, and a second plan is
+// empty. The machine is installed again only where the plan replaces the host.
 func TestAccWorkflowHostAttributes(t *testing.T) {
 	t.Parallel()
 	const made, keeps, same = "delete,create", "update", "no-op"
@@ -33,8 +33,8 @@ func TestAccWorkflowHostAttributes(t *testing.T) {
 		"Kernel":          {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble", kernel = "hwe-24.04" }`, made, made},
 		"Project":         {`lxd = { project = "maas" }`, `lxd = { project = "vms" }`, made, made},
 		"PoolDriver":      {`lxd = { storage_pools = { default = { driver = "dir" } } }`, `lxd = { storage_pools = { default = { driver = "btrfs" } } }`, made, made},
-		"DefaultsWritten": {``, `lxd = { project = "maas", listen_port = 8443 }`, keeps, same}, // a line that is removed changes nothing
-		"RecordRemoved":   {"zone = \"az2\"\ncpu_overcommit = 2", ``, same, same},              // a change of either would show
+		"DefaultsWritten": {``, `lxd = { project = "maas", listen_port = 8443 }`, keeps, same}, // removing a line changes nothing
+		"RecordRemoved":   {"zone = \"az2\"\ncpu_overcommit = 2", ``, same, same},              // a change of one of these lines would show
 		"KernelRemoved":   {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble" }`, same, same},
 		"KernelNamed":     {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, same, same},
 		"ImageRemoved":    {`deploy = { image = "ubuntu/noble" }`, `deploy = {}`, same, same},

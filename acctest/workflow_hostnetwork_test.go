@@ -31,7 +31,7 @@ type maasSubnet struct {
 	} `json:"vlan"`
 }
 
-// callAsOperator sends a request of an operator, and reads the answer.
+// callAsOperator sends an operator's request, and reads the answer.
 func (x *target) callAsOperator(t *testing.T, method, path string, into any, form ...string) {
 	t.Helper()
 	c, err := realmaas.NewClient(x.url, x.key)
@@ -52,7 +52,7 @@ func (x *target) callAsOperator(t *testing.T, method, path string, into any, for
 	}
 }
 
-// lanSubnet is the subnet of that name.
+// lanSubnet is the subnet "lan".
 func (x *target) lanSubnet(t *testing.T) maasSubnet {
 	t.Helper()
 	var all []maasSubnet
@@ -64,7 +64,8 @@ func (x *target) lanSubnet(t *testing.T) maasSubnet {
 	return all[i]
 }
 
-// makeTaggedSubnet makes a subnet, "tagged", on VLAN 100 in lan's fabric, with a gateway and DHCP.
+// makeTaggedSubnet makes a subnet, "tagged", on VLAN 100 in lan's fabric, with
+// a gateway and DHCP.
 func (x *target) makeTaggedSubnet(t *testing.T) {
 	t.Helper()
 	var vlan struct {
@@ -76,7 +77,8 @@ func (x *target) makeTaggedSubnet(t *testing.T) {
 	x.callAsOperator(t, "POST", "subnets/", &made, "name=tagged", "cidr=10.90.0.0/24", "gateway_ip=10.90.0.1", fmt.Sprintf("vlan=%d", vlan.ID))
 }
 
-// describeInterfaces shows the machine's interfaces: "br0 bridge on bond0: auto 9000".
+// describeInterfaces describes the machine's interfaces: "br0 bridge on bond0:
+// auto 9000".
 func (x *target) describeInterfaces(t *testing.T, hostname string) (list []string) {
 	t.Helper()
 	i := slices.IndexFunc(x.machines(), func(m sim.Machine) bool { return m.Hostname == hostname })
@@ -137,8 +139,8 @@ const bondedNetwork = `network = {
     bridges = { br0 = { parent = "bond0" } }
   }`
 
-// modeOnceRegistered is the mode of a link that was auto, once MAAS has registered the LXD of its
-// machine: it writes down the address that it has.
+// modeOnceRegistered is the mode of a former auto link after MAAS has
+// registered the machine's LXD. MAAS then stores the address that the link has.
 func modeOnceRegistered() string {
 	if isLXDColumn() {
 		return "auto"
@@ -146,8 +148,8 @@ func modeOnceRegistered() string {
 	return "static"
 }
 
-// TestAccWorkflowHostBond makes a host whose switch speaks LACP: its NICs are in a bond
-// below the bridge of the VMs, and as they were once it is destroyed.
+// TestAccWorkflowHostBond makes a host whose switch uses LACP. Its NICs are in
+// a bond below the bridge of the VMs. A destroy restores them.
 func TestAccWorkflowHostBond(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, addSecondNICs)
@@ -165,8 +167,9 @@ func TestAccWorkflowHostBond(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowHostBondAdded puts the NICs of a host that stands into a bond: the plan
-// replaces the host, and says so. A typo is refused before the old host is gone.
+// TestAccWorkflowHostBondAdded puts the NICs of an existing host into a bond.
+// The plan says that it replaces the host. A typo is refused before the old
+// host is gone.
 func TestAccWorkflowHostBondAdded(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, addSecondNICs)
@@ -192,8 +195,9 @@ func TestAccWorkflowHostBondAdded(t *testing.T) {
 	}
 }
 
-// TestAccExampleHostNetwork applies the example with a bond, a VLAN interface and two
-// bridges. VMs join either bridge, and the machine is as it was once the host is gone.
+// TestAccExampleHostNetwork applies the example with a bond, a VLAN interface
+// and two bridges. VMs join either bridge. After the destroy the machine is as
+// before.
 func TestAccExampleHostNetwork(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, addSecondNICs)
@@ -210,8 +214,8 @@ func TestAccExampleHostNetwork(t *testing.T) {
 	x.wantInterfaces(t, "given back", before...)
 }
 
-// TestAccWorkflowHostNetworkLost loses the replies to the calls that make a bond and its
-// bridge: each is made once, and goes with the host.
+// TestAccWorkflowHostNetworkLost loses the replies to the calls that make a
+// bond and its bridge. Each is made once, and removed with the host.
 func TestAccWorkflowHostNetworkLost(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, addSecondNICs)

@@ -58,8 +58,9 @@ func TestAccWorkflowImportVM(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowImportVMOtherwise imports a VM into a configuration that says
-// something else of what MAAS tells: it is not believed.
+// TestAccWorkflowImportVMOtherwise imports a VM into a configuration that
+// contradicts what MAAS shows. The import believes MAAS, so that the plan
+// replaces the VM.
 func TestAccWorkflowImportVMOtherwise(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -94,8 +95,9 @@ func TestAccWorkflowImportHost(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowImportHostByAddress imports a VM host that the provider registered by
-// its address. MAAS made the machine's record, which is nothing to be deployed.
+// TestAccWorkflowImportHostByAddress imports a VM host that the provider
+// registered by its address. MAAS made the machine's record, which nobody can
+// deploy.
 func TestAccWorkflowImportHostByAddress(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -109,15 +111,15 @@ func TestAccWorkflowImportHostByAddress(t *testing.T) {
 	again.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// oldPrivateStates is what the private state held before there were keys of VMs and
-// marks of a MAAS, by type of resource. The values in it are base64.
+// oldPrivateStates is what the private state held before it had keys of VMs and
+// marks of a MAAS, by type of resource. Its values are base64.
 var oldPrivateStates = map[string][]byte{
 	"maaslxd_vm":      []byte(`{"vm":"e30="}`),                                              // {}
 	"maaslxd_vm_host": []byte(`{"vm_host":"eyJrZXkiOiJkZWZhdWx0L3ZtLWhvc3RzL2t2bTEifQ=="}`), // {"key":"default/vm-hosts/kvm1"}
 }
 
-// TestAccWorkflowStateBefore reads a state that the provider wrote before
-// lxd_address was an attribute of its own, and when each owner was "default".
+// TestAccWorkflowStateBefore reads a state of the provider from the time before
+// lxd_address was an attribute of its own. Then each owner was "default".
 func TestAccWorkflowStateBefore(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -155,7 +157,7 @@ func TestAccWorkflowStateBefore(t *testing.T) {
 	}
 	w.writeFile(t, "terraform.tfstate", string(raw))
 	made := x.findMachine(t, "web").SystemID
-	for _, vm := range []string{"web", "web-new"} { // as it is, and renamed; now without an owner
+	for _, vm := range []string{"web", "web-new"} { // unchanged, and renamed; now without an owner
 		w.configure(t, withoutOwner(config(vm)))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.wantEmptyPlan(t)
@@ -172,8 +174,8 @@ func TestAccWorkflowStateBefore(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowImportTags: imported tags are the configuration's own once an apply has
-// succeeded that says them, and not before.
+// TestAccWorkflowImportTags: imported tags become the configuration's own when
+// an apply with them has succeeded, and not before.
 func TestAccWorkflowImportTags(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)

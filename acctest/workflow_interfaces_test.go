@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// instanceMACs are the MACs of the one instance of that name.
+// instanceMACs are the MACs of the only instance of that name.
 func (x *target) instanceMACs(t *testing.T, name string) []string {
 	t.Helper()
 	for _, i := range x.instances() {
@@ -21,8 +21,9 @@ func (x *target) instanceMACs(t *testing.T, name string) []string {
 	return nil
 }
 
-// TestAccWorkflowInterfaceAdded adds an interface to a VM that runs, and takes it away. Where VMs are
-// made in LXD, the VM stays; where MAAS composes them, the plan says in words that it does not.
+// TestAccWorkflowInterfaceAdded adds an interface to a running VM, and removes
+// it. Where the provider makes VMs in LXD, the VM stays. Where MAAS composes
+// them, the plan says that it replaces the VM.
 func TestAccWorkflowInterfaceAdded(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
@@ -80,9 +81,9 @@ func TestAccWorkflowInterfaceAdded(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccGoneInterfaces adds interfaces to a VM before and after it is deployed. A NIC that somebody
-// detaches comes again in place, a redeployment keeps those that were added, and an import finds
-// them. MAAS is told of none.
+// TestAccGoneInterfaces adds interfaces to a VM before and after its
+// deployment. A detached NIC comes back in place. A redeployment keeps the
+// added NICs, and an import finds them. MAAS never learns of them.
 func TestAccGoneInterfaces(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)

@@ -16,7 +16,7 @@ import (
 	commands "github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// ledgerService is the service of a test, in a folder.
+// ledgerService is a test's ledger service, in a folder.
 type ledgerService struct {
 	folder, address string
 
@@ -24,7 +24,7 @@ type ledgerService struct {
 	log bytes.Buffer
 }
 
-// Write takes the service's log.
+// Write receives the service's log.
 func (s *ledgerService) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *ledgerService) command(ctx context.Context, args ...string) error {
 	return s.print(ctx, io.Discard, args...)
 }
 
-// print runs capi-bridge ledger, and writes what it prints.
+// print runs capi-bridge ledger, and writes its output.
 func (s *ledgerService) print(ctx context.Context, to io.Writer, args ...string) error {
 	return ledger.Run(ctx, commands.Program{
 		Name: "capi-bridge ledger", Args: args, Stdout: to, Stderr: s, Version: "test",
@@ -44,7 +44,7 @@ func (s *ledgerService) print(ctx context.Context, to io.Writer, args ...string)
 	})
 }
 
-// startLedgerService serves until the test's end.
+// startLedgerService serves until the end of the test.
 func startLedgerService(t *testing.T) *ledgerService {
 	t.Helper()
 	s := &ledgerService{folder: t.TempDir()}
@@ -71,7 +71,7 @@ func startLedgerService(t *testing.T) *ledgerService {
 	return nil
 }
 
-// provider is the block of an owner with a client of his own.
+// provider is the provider block of an owner with a client of its own.
 func (s *ledgerService) provider(t *testing.T, x *target, owner string) string {
 	t.Helper()
 	keys := t.TempDir()
@@ -82,8 +82,8 @@ func (s *ledgerService) provider(t *testing.T, x *target, owner string) string {
 		x.url, x.key, owner, s.address, filepath.Join(keys, "ca.pem"), filepath.Join(keys, owner+".crt"), filepath.Join(keys, owner+".key"), x.keySettings())
 }
 
-// TestAccWorkflowLedgerService lets two runs of two owners make VMs at once, with one
-// ledger on another machine. One of them is revoked then.
+// TestAccWorkflowLedgerService lets two runs of two owners make VMs at once,
+// with one ledger on another machine. Then one of them is revoked.
 func TestAccWorkflowLedgerService(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

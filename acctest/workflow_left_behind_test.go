@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestAccWorkflowLeftBehind kills an apply that makes a second VM, and destroys: the
-// plan of the destroy tells what it leaves. No other plan does, and an apply takes it up.
+// TestAccWorkflowLeftBehind kills an apply that makes a second VM, and
+// destroys. The plan of the destroy says what it leaves behind. No other plan
+// says so, and an apply resumes the VM.
 func TestAccWorkflowLeftBehind(t *testing.T) {
 	t.Parallel()
 	const says = "This destroy leaves what an earlier apply began"

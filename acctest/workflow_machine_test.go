@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowTypoMachine changes one word of a machine that stands, in each attribute
-// that replaces it: the plan is an error, and nothing is released to find out.
+// TestAccWorkflowTypoMachine changes one word of an existing machine, in each
+// attribute that replaces it. The plan is an error, and nothing is released.
 func TestAccWorkflowTypoMachine(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -32,7 +32,7 @@ func TestAccWorkflowTypoMachine(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			if isOnSite() && title == "MachineByCase" {
-				t.Skip("it is about the spelling of a name of the simulated world")
+				t.Skip("it is about the spelling of a name in the simulated model")
 			}
 			w.configure(t, x.config(tc.config))
 			w.wantRefusedPlan(t, tc.want)
@@ -66,7 +66,7 @@ func TestAccWorkflowTypoMachine(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowReplaceMachine says in words what a replacement does.
+// TestAccWorkflowReplaceMachine: the plan says what a replacement does.
 func TestAccWorkflowReplaceMachine(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -78,8 +78,8 @@ func TestAccWorkflowReplaceMachine(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineTwice wants one machine for two resources: the other one is refused
-// with whose it is, and neither harms it.
+// TestAccWorkflowMachineTwice has two resources for one machine. The second is
+// refused with the owner's name, and neither harms the machine.
 func TestAccWorkflowMachineTwice(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -94,7 +94,7 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 	if n, counted := x.countDeployments(); counted && n != 1 || x.findMachine(t, "node1").StatusName != "Deployed" {
 		t.Errorf("it is %s after %d deployments", x.findMachine(t, "node1").StatusName, n)
 	}
-	// Another configuration, of the same owner and of another one.
+	// Other configurations, one of the same owner and one of another.
 	other := newWorkspace(t, x.config(testMachine("db-c", `machine = "node1"`, deployNoble)))
 	other.wantRefusedCreate(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- import it`)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -104,8 +104,8 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 	x.wantUntouched(t)
 }
 
-// TestAccWorkflowMachineLost applies a configuration that lost its state: a finished machine
-// is not taken twice, and the error says how to import it.
+// TestAccWorkflowMachineLost applies a configuration that lost its state. A
+// finished machine is not taken twice, and the error says how to import it.
 func TestAccWorkflowMachineLost(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -116,7 +116,7 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	w.run(t, "state", "rm", machineAddress)
 	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name earlier and is finished import it by its system id `+id)
 	w.run(t, "import", "-no-color", machineAddress, id)
-	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state notes the selector
+	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state stores the selector
 		t.Errorf("after the import the plan wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -127,9 +127,9 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowImportMachine imports machines with generated configuration: one that this
-// provider deployed, and one that somebody deployed otherwise, which is marked and later
-// released.
+// TestAccWorkflowImportMachine imports machines with generated configuration.
+// This provider deployed one of them. Another user deployed the other, which is
+// marked and later released.
 func TestAccWorkflowImportMachine(t *testing.T) {
 	t.Parallel()
 	for title, unmark := range map[string]bool{"Ours": false, "Others": true} {
@@ -161,7 +161,8 @@ func TestAccWorkflowImportMachine(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowImportNoMachine imports what is no maaslxd_machine.
+// TestAccWorkflowImportNoMachine imports objects that are not a
+// maaslxd_machine.
 func TestAccWorkflowImportNoMachine(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -178,8 +179,8 @@ func TestAccWorkflowImportNoMachine(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineNames swaps the names of two machines, and gives a name that one
-// leaves to another, in the same apply.
+// TestAccWorkflowMachineNames swaps the names of two machines, and gives the
+// former name of one to another, in the same apply.
 func TestAccWorkflowMachineNames(t *testing.T) {
 	t.Parallel()
 	named := func(label, name, machine string) string {
@@ -210,8 +211,9 @@ func TestAccWorkflowMachineNames(t *testing.T) {
 	}
 }
 
-// TestAccMachineBadInput applies machines that cannot be taken as they are written, and wants
-// one error that names the attribute and a way out, and nothing allocated.
+// TestAccMachineBadInput applies machines that cannot be allocated as their
+// configuration says. It wants one error that names the attribute and a way
+// out. No machine may be allocated.
 func TestAccMachineBadInput(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
@@ -235,7 +237,8 @@ func TestAccMachineBadInput(t *testing.T) {
 	})
 }
 
-// TestAccWorkflowMachineOfOthers refuses to destroy what somebody else has by now.
+// TestAccWorkflowMachineOfOthers refuses to destroy a machine that another
+// owner has by now.
 func TestAccWorkflowMachineOfOthers(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -252,7 +255,7 @@ func TestAccWorkflowMachineOfOthers(t *testing.T) {
 	if diff := cmp.Diff(before, x.findMachine(t, "node1"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the other's machine was touched (-before +after):\n%s", diff)
 	}
-	w.run(t, "destroy", "-auto-approve", "-no-color") // a refresh sees that it is another's
+	w.run(t, "destroy", "-auto-approve", "-no-color") // a refresh sees the other owner
 	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 		t.Errorf("it is %s", m.StatusName)
 	}
@@ -262,8 +265,9 @@ func TestAccWorkflowMachineOfOthers(t *testing.T) {
 	}
 }
 
-// TestAccMachineUnknown plans machines of which much is known only after other resources are
-// made: that is no error, and what turns out to be one is told before anything is taken.
+// TestAccMachineUnknown plans machines with attributes that are known only
+// after other resources are made. That is no error. A value that turns out
+// wrong is refused before any machine is taken.
 func TestAccMachineUnknown(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -293,8 +297,8 @@ func TestAccMachineUnknown(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineLeftBehind kills an apply that deploys a second machine, and wants
-// the plan of a destroy to tell what it leaves.
+// TestAccWorkflowMachineLeftBehind kills an apply that deploys a second
+// machine. The plan of a destroy must say what it leaves behind.
 func TestAccWorkflowMachineLeftBehind(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, slowTransitions)
@@ -326,7 +330,8 @@ func TestAccWorkflowMachineLeftBehind(t *testing.T) {
 	}
 }
 
-// TestAccExampleMachines applies, re-plans, imports and destroys the examples.
+// TestAccExampleMachines applies, plans again, imports and destroys the
+// examples.
 func TestAccExampleMachines(t *testing.T) {
 	t.Parallel()
 	const folder, db = "examples/resources/maaslxd_machine/", "maaslxd_machine.db"

@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// wantNamesAndPlace checks what a machine is called and where it is.
+// wantNamesAndPlace checks the names and the place of a machine.
 func (x *metalTarget) wantNamesAndPlace(t *testing.T, hostname, domain, zone, pool, description string) sim.Machine {
 	t.Helper()
 	m := x.findMachine(t, hostname)
@@ -18,8 +18,9 @@ func (x *metalTarget) wantNamesAndPlace(t *testing.T, hostname, domain, zone, po
 	return m
 }
 
-// TestAccWorkflowMachineUpkeep changes in place all that MAAS lets one change of a machine,
-// removes the lines, imports the machine, and gives it back as it was.
+// TestAccWorkflowMachineUpkeep changes in place everything that MAAS can change
+// of a machine, removes the lines, and imports the machine. A destroy leaves it
+// as it was.
 func TestAccWorkflowMachineUpkeep(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -40,7 +41,7 @@ func TestAccWorkflowMachineUpkeep(t *testing.T) {
 	if slices.Contains(m.Tags, "blue") || !slices.Contains(m.Tags, "green") || m.OwnerData["app"] != "db" {
 		t.Errorf("it has the tags %v and the annotations %v", m.Tags, m.OwnerData)
 	}
-	w.configure(t, x.config(machineOnNode1(`tags = ["green"]`))) // lines that go change nothing
+	w.configure(t, x.config(machineOnNode1(`tags = ["green"]`))) // removing lines changes nothing
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
 	x.wantNamesAndPlace(t, "db-2", "example.org", "az1", "kvm", "")
@@ -62,15 +63,15 @@ func TestAccWorkflowMachineUpkeep(t *testing.T) {
 	x.wantUntouched(t)
 }
 
-// TestAccWorkflowMachineReplaced replaces a machine that has another hostname than the one
-// that names it, by force and for another image.
+// TestAccWorkflowMachineReplaced replaces a machine whose hostname has changed
+// since the configuration named it, by force and for another image.
 func TestAccWorkflowMachineReplaced(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
 	w := newWorkspace(t, x.config(machineOnNode1(`hostname = "db-1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, x.config(testMachine("db", `machine = "node1.maas"`, deployNoble, `hostname = "db-1"`)))
-	w.run(t, "apply", "-auto-approve", "-no-color") // the same machine, by another name
+	w.run(t, "apply", "-auto-approve", "-no-color") // the same machine by another name
 	if n, counted := x.countDeployments(); counted && n != 1 {
 		t.Errorf("it was deployed %d times", n)
 	}
@@ -89,9 +90,10 @@ func TestAccWorkflowMachineReplaced(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineFormerName replaces a machine that is named by the hostname which it had
-// before, and which it will not have again, or which another machine has by now. The plan says
-// so: a release would come before the error.
+// TestAccWorkflowMachineFormerName replaces a machine that the configuration
+// names by its former hostname. After a release, no machine or another one has
+// that name. So the plan refuses: otherwise the error would come after the
+// release.
 func TestAccWorkflowMachineFormerName(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -111,7 +113,8 @@ func TestAccWorkflowMachineFormerName(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineHostnames swaps the hostnames of two machines in one apply.
+// TestAccWorkflowMachineHostnames swaps the hostnames of two machines in one
+// apply.
 func TestAccWorkflowMachineHostnames(t *testing.T) {
 	t.Parallel()
 	named := func(one, two string) string {
@@ -134,8 +137,8 @@ func TestAccWorkflowMachineHostnames(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineUpkeepTypo names what MAAS does not have: the plan of a machine that
-// stands is an error, and nothing of it changes.
+// TestAccWorkflowMachineUpkeepTypo names objects that MAAS does not have. The
+// plan of an existing machine is an error, and the machine does not change.
 func TestAccWorkflowMachineUpkeepTypo(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -158,8 +161,8 @@ func TestAccWorkflowMachineUpkeepTypo(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccWorkflowMachineProtection protects a machine: it is changed but not released, until
-// it is unprotected.
+// TestAccWorkflowMachineProtection protects a machine. It can be changed but
+// not released until the protection is removed.
 func TestAccWorkflowMachineProtection(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -194,7 +197,7 @@ func TestAccWorkflowMachineProtection(t *testing.T) {
 	kept := []string{`machine = "node1"`, deployNoble, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`}
 	w.configure(t, x.config(testMachine("renamed", kept...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	wantLock(true) // for all that an import sees, the lock is somebody else's; it is kept
+	wantLock(true) // to an import the lock looks like another user's, so it stays
 	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
 	w.configure(t, x.config(testMachine("renamed", append(kept, on)...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -209,8 +212,9 @@ func TestAccWorkflowMachineProtection(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMachineInMemory deploys a machine to run from memory, and with hardware
-// sync. An import reads both, and another wish replaces the machine.
+// TestAccWorkflowMachineInMemory deploys a machine to run from memory, and with
+// hardware sync. An import reads both, and a change of either replaces the
+// machine.
 func TestAccWorkflowMachineInMemory(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -229,7 +233,7 @@ func TestAccWorkflowMachineInMemory(t *testing.T) {
 	}
 	adopted.wantEmptyPlan(t)
 	w.configure(t, x.config(how("")))
-	w.run(t, "apply", "-auto-approve", "-no-color") // a line that goes keeps what is installed
+	w.run(t, "apply", "-auto-approve", "-no-color") // removing a line keeps the installation
 	w.wantEmptyPlan(t)
 	w.configure(t, x.config(how(`, ephemeral = false`)))
 	if got := joinActions(w.planActionsOn(t, machineAddress)); !strings.Contains(got, "create") || !strings.Contains(got, "delete") {

@@ -12,8 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowInstanceMissing deletes the instance of a VM in LXD, behind MAAS,
-// where the LXD can be asked: the plan shows it, and the apply mends it.
+// TestAccWorkflowInstanceMissing deletes the instance of a VM in LXD, without
+// MAAS, where the provider can reach the LXD. The plan shows it, and the apply
+// repairs it.
 func TestAccWorkflowInstanceMissing(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -38,8 +39,8 @@ func TestAccWorkflowInstanceMissing(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowDestroyTogether destroys a VM host and VMs of which it does not
-// know: they go at the same moment, and the host waits for them.
+// TestAccWorkflowDestroyTogether destroys a VM host and VMs without a
+// dependency between them. Both begin at once, and the host waits for its VMs.
 func TestAccWorkflowDestroyTogether(t *testing.T) {
 	t.Parallel()
 	host := vmHost("kvm-1", `machine = "node1"`, deployNoble)
@@ -56,14 +57,14 @@ resource "maaslxd_vm" "placed" {
 }
 `
 	const after = `depends_on = [maaslxd_vm_host.test]`
-	for _, forgets := range []bool{false, true} { // what a runner knew that is thrown away
+	for _, forgets := range []bool{false, true} { // whether the ledger of the first runner is lost
 		x := newMetalTarget(t)
 		w := newWorkspace(t, x.config(host))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.configure(t, x.config(host+vmsWith(vms, "")))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		if forgets {
-			pair, err := os.ReadFile(filepath.Join(x.folder, "lxd-client.pem")) // which CI gives its jobs
+			pair, err := os.ReadFile(filepath.Join(x.folder, "lxd-client.pem")) // CI gives its jobs the pair
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ resource "maaslxd_vm" "placed" {
 		}
 	}
 
-	// Made at the same moment, without an order, the error tells of it, once.
+	// If they are made at once, without an order, the error says so, once.
 	x := newMetalTarget(t)
 	w := newWorkspace(t, x.config(host+vmsWith(vms, "")))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
@@ -103,7 +104,7 @@ resource "maaslxd_vm" "placed" {
 	}
 }
 
-// removeInstance deletes an instance in its LXD, behind MAAS.
+// removeInstance deletes an instance in its LXD, without MAAS.
 func (x *target) removeInstance(t *testing.T, i sim.Instance) {
 	t.Helper()
 	if x.sim != nil {
@@ -123,7 +124,7 @@ func (x *target) removeInstance(t *testing.T, i sim.Instance) {
 
 func vmsWith(vms, line string) string { return strings.ReplaceAll(vms, "%s", line) }
 
-// acceptSilently takes connections, and answers none.
+// acceptSilently accepts connections, and answers none.
 func acceptSilently(t *testing.T, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -137,13 +138,13 @@ func acceptSilently(t *testing.T, address string) {
 			if err != nil {
 				return
 			}
-			defer conn.Close() //nolint:gocritic // they are held until the test is over
+			defer conn.Close() //nolint:gocritic // they stay open until the test ends
 		}
 	}()
 }
 
-// TestAccWorkflowUnreached makes a host whose LXD no connection reaches from here:
-// with probe = "auto" that costs seconds, and is said.
+// TestAccWorkflowUnreached makes a host whose LXD cannot be reached from here.
+// With probe = "auto" that costs seconds, and a warning says so.
 func TestAccWorkflowUnreached(t *testing.T) {
 	t.Parallel()
 	if isLXDColumn() {
@@ -152,7 +153,8 @@ func TestAccWorkflowUnreached(t *testing.T) {
 	if isOnSite() {
 		t.Skip("runs only on the simulator: it needs a network that swallows connections")
 	}
-	// No simulator takes this network by itself: its LXDs would be swallowed, too.
+	// No other simulator has this network: the silent listener would take the
+	// connections to its LXDs.
 	x := newMetalTarget(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.1.0.0/24" })
 	for n := 1; n < 10; n++ { // the machine has one of the first addresses
 		acceptSilently(t, fmt.Sprintf("127.1.0.%d:8443", n))

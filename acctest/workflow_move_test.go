@@ -17,12 +17,14 @@ func movedBlock(kind, name string) string {
 	return fmt.Sprintf("moved {\n  from = %s.vm\n  to   = maaslxd_vm.%s\n}\n", kind, name)
 }
 
-// removedBlock takes an incumbent's resource "vm" out of the state, and destroys nothing.
+// removedBlock removes an incumbent's resource "vm" from the state, and
+// destroys nothing.
 func removedBlock(kind string) string {
 	return fmt.Sprintf("removed {\n  from = %s.vm\n  lifecycle {\n    destroy = false\n  }\n}\n", kind)
 }
 
-// movedVMs is a resource of VMs, by name and host, as they were composed and deployed.
+// movedVMs is a resource of VMs by name and host, as they were composed and
+// deployed.
 func movedVMs(label string, hosts map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
@@ -38,7 +40,7 @@ func movedVMs(label string, hosts map[string]string) string {
 `, label, text.String())
 }
 
-// countChanges are the calls that change anything, by route, with how often each was made.
+// countChanges counts the calls that change something, by route.
 func countChanges(j sim.Journal) map[string]int {
 	made := map[string]int{}
 	for _, r := range j.Routes {
@@ -49,8 +51,9 @@ func countChanges(j sim.Journal) map[string]int {
 	return made
 }
 
-// TestAccWorkflowMoveFleet moves 200 VMs on 20 hosts from both incumbents. The first apply
-// writes marks and nothing else, the second plan is empty, and the VMs go back unchanged.
+// TestAccWorkflowMoveFleet moves 200 VMs on 20 hosts from both incumbents. The
+// first apply only writes marks, and the second plan is empty. The VMs go back
+// unchanged.
 func TestAccWorkflowMoveFleet(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t, func(m *sim.Model) {
@@ -84,7 +87,7 @@ func TestAccWorkflowMoveFleet(t *testing.T) {
 	if !wordsPattern("0 added, 200 changed, 0 destroyed").MatchString(out) {
 		t.Errorf("want each VM changed in place:\n%s", out)
 	}
-	marks := map[string]int{"PUT machines/{id}/": 200, "POST tags/": 1} // the tag is the mark of this MAAS
+	marks := map[string]int{"PUT machines/{id}/": 200, "POST tags/": 1} // the tag marks this MAAS
 	if diff := cmp.Diff(marks, countChanges(x.simulatorOrSkip().Journal())); diff != "" {
 		t.Errorf("calls that write (-want +got):\n%s", diff)
 	}
@@ -100,8 +103,8 @@ func TestAccWorkflowMoveFleet(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMoveThenChange moves a VM, changes it in place, and destroys it: it is
-// as much ours as one that was imported.
+// TestAccWorkflowMoveThenChange moves a VM, changes it in place, and destroys
+// it. It belongs to us like an imported one.
 func TestAccWorkflowMoveThenChange(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"maas_instance", "maas_vm_host_machine", "lxd_instance"} {
@@ -133,8 +136,8 @@ func TestAccWorkflowMoveThenChange(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMoveRefused moves what is no VM of this MAAS, or not for certain: the
-// plan says so, and neither MAAS nor the state changes.
+// TestAccWorkflowMoveRefused moves objects that are not, or may not be, VMs of
+// this MAAS. The plan says so, and neither MAAS nor the state changes.
 func TestAccWorkflowMoveRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -179,7 +182,8 @@ func TestAccWorkflowMoveRefused(t *testing.T) {
 	}
 }
 
-// guideBlock is the configuration in the guide that begins with a comment of that title.
+// guideBlock is the configuration in the guide that begins with a comment of
+// that title.
 func guideBlock(t *testing.T, title string) string {
 	t.Helper()
 	return configurationOf(t, "migrating", title)

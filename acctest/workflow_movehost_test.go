@@ -14,14 +14,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// Of the LXD that canonical/maas knows by its address.
+// Settings of the LXD that canonical/maas registered by its address.
 const (
 	canonicalAddress  = "10.200.0.9"
 	canonicalPassword = "the-password-of-the-lxd"
 )
 
-// newCanonicalHostTarget is a MAAS with two VM hosts as canonical/maas 2.4.0 has them made: one
-// on the machine node1, with a VM, and the LXD stray by its address.
+// newCanonicalHostTarget is a MAAS with two VM hosts as canonical/maas 2.4.0
+// makes them. One is on the machine node1, with a VM. The other is the LXD
+// stray, by its address.
 func newCanonicalHostTarget(t *testing.T) *metalTarget {
 	t.Helper()
 	x := newMetalTarget(t, func(m *sim.Model) { m.Hosts[0].TrustPassword = canonicalPassword })
@@ -37,7 +38,8 @@ func newCanonicalHostTarget(t *testing.T) *metalTarget {
 	return x
 }
 
-// canonicalStates are the states of all VM hosts, as canonical/maas writes them.
+// canonicalStates are the states of all VM hosts, as canonical/maas writes
+// them.
 func (x *metalTarget) canonicalStates(t *testing.T) []incumbent {
 	t.Helper()
 	var states []incumbent
@@ -53,7 +55,7 @@ func (x *metalTarget) canonicalStates(t *testing.T) []incumbent {
 	return states
 }
 
-// hostRecords are MAAS's records of all VM hosts, by name.
+// hostRecords are MAAS's records of all VM hosts by name.
 func (x *metalTarget) hostRecords(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var list []map[string]any
@@ -80,8 +82,9 @@ func canonicalHostState(record map[string]any) map[string]any {
 	}
 }
 
-// TestAccWorkflowMoveHosts moves VM hosts as the guide says, there and back. The first apply
-// writes marks and nothing else, the second plan is empty, and MAAS has what it had.
+// TestAccWorkflowMoveHosts moves VM hosts as the guide says, there and back.
+// The first apply only writes marks, and the second plan is empty. MAAS has the
+// same objects as before.
 func TestAccWorkflowMoveHosts(t *testing.T) {
 	t.Parallel()
 	x := newCanonicalHostTarget(t)
@@ -111,7 +114,7 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 	x.checkSameHosts(t, hosts, machines)
 }
 
-// checkSameHosts wants MAAS to have the VM hosts and machines that it had.
+// checkSameHosts checks that MAAS has the same VM hosts and machines as before.
 func (x *metalTarget) checkSameHosts(t *testing.T, hosts map[string]map[string]any, machines map[string]machineRecord) {
 	t.Helper()
 	if diff := cmp.Diff(hosts, x.hostRecords(t)); diff != "" {
@@ -122,8 +125,8 @@ func (x *metalTarget) checkSameHosts(t *testing.T, hosts map[string]map[string]a
 	}
 }
 
-// TestAccWorkflowMoveHostThenChange moves a VM host and changes it in the same apply, then
-// destroys it: its machine stays deployed.
+// TestAccWorkflowMoveHostThenChange moves a VM host and changes it in the same
+// apply, then destroys it. Its machine stays deployed.
 func TestAccWorkflowMoveHostThenChange(t *testing.T) {
 	t.Parallel()
 	x := newCanonicalHostTarget(t)
@@ -148,8 +151,8 @@ func TestAccWorkflowMoveHostThenChange(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowMoveHostRefused moves what is no LXD VM host of this MAAS: the plan says
-// so, and neither MAAS nor the state changes.
+// TestAccWorkflowMoveHostRefused moves objects that are not LXD VM hosts of
+// this MAAS. The plan says so, and neither MAAS nor the state changes.
 func TestAccWorkflowMoveHostRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

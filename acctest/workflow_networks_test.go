@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// seenLink is a link of an interface as MAAS tells it, without what it chooses itself.
+// seenLink is an interface's link as MAAS shows it, without what MAAS chooses
+// itself.
 type seenLink struct{ Mode, Subnet, IP string }
 
-// readLinks are the links of a machine's interfaces, in the order of their ids. An address
-// that was not asked for is left out.
+// readLinks are the links of a machine's interfaces, in the order of their ids.
+// It leaves out addresses other than the fixed ones.
 func (x *target) readLinks(t *testing.T, name string, fixed ...string) (links [][]seenLink) {
 	t.Helper()
 	var m struct {
@@ -46,8 +47,8 @@ func (x *target) readLinks(t *testing.T, name string, fixed ...string) (links []
 	return links
 }
 
-// addIPv6Subnet gives the VLAN of a subnet a space, and an IPv6 subnet besides. It returns the
-// name of its fabric.
+// addIPv6Subnet puts a subnet's VLAN into a space, and adds an IPv6 subnet to
+// it. It returns the name of its fabric.
 func (x *target) addIPv6Subnet(t *testing.T, subnet, space, second, cidr string) (fabric string) {
 	t.Helper()
 	var subnets []struct {
@@ -73,8 +74,9 @@ func (x *target) addIPv6Subnet(t *testing.T, subnet, space, second, cidr string)
 	return ""
 }
 
-// TestAccWorkflowNetworks chooses the networks of a VM by space, fabric and VLAN, gives an
-// interface a second address of IPv6, and another one none. A typo leaves the VM as it is.
+// TestAccWorkflowNetworks chooses the networks of a VM by space, fabric and
+// VLAN. One interface gets a second address of IPv6, and another one none. A
+// typo leaves the VM unchanged.
 func TestAccWorkflowNetworks(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
@@ -112,7 +114,7 @@ func TestAccWorkflowNetworks(t *testing.T) {
 		`space = "DMZ"`:                  `MAAS knows no space "DMZ" Did you mean "dmz"`,
 		`vlan = 4000`:                    `MAAS knows no VLAN "4000" Known: 0`,
 		`subnet = "dark", space = "dmz"`: `subnet dark is not in space dmz`,
-		`vlan = 0`:                       `subnets are on VLAN 0 Name one by subnet`, // the lines that were removed mean nothing any more
+		`vlan = 0`:                       `subnets are on VLAN 0 Name one by subnet`, // the removed lines no longer count
 		`subnet = "lan", addresses = [{ subnet = "dark" }]`:               `addresses is on another VLAN than 10.77.0.0/24`,
 		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `an interface with DHCP cannot have another address of the same family`,
 	} {
@@ -127,7 +129,8 @@ func TestAccWorkflowNetworks(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccWorkflowNetworksContradict wants each contradiction told before MAAS is asked.
+// TestAccWorkflowNetworksContradict reports each contradiction before MAAS is
+// called.
 func TestAccWorkflowNetworksContradict(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)

@@ -13,10 +13,11 @@ import (
 
 var ownerLine = regexp.MustCompile(`(?m)^ *owner = .*\n`)
 
-// withoutOwner is a configuration of somebody who sets no owner.
+// withoutOwner is a configuration without an owner.
 func withoutOwner(config string) string { return ownerLine.ReplaceAllString(config, "") }
 
-// newHomedWorkspace is a folder of a user whose state is in a folder.
+// newHomedWorkspace is the folder of a user whose XDG state is in another
+// folder.
 func newHomedWorkspace(t *testing.T, config, state string) workspace {
 	t.Helper()
 	w := newWorkspace(t, config)
@@ -24,7 +25,7 @@ func newHomedWorkspace(t *testing.T, config, state string) workspace {
 	return w
 }
 
-// TestAccWorkflowTwoDirectories lets two folders, in which nobody sets an owner,
+// TestAccWorkflowTwoDirectories starts two folders without an owner, which
 // create a VM of one name at the same moment. One of them gets it.
 func TestAccWorkflowTwoDirectories(t *testing.T) {
 	t.Parallel()
@@ -68,8 +69,8 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowHostGoneOnWith lets a folder go on with a host that its first apply
-// did not wait for, while another folder of the same owner creates it, too.
+// TestAccWorkflowHostGoneOnWith: a folder resumes a host for which its first
+// apply did not wait. Another folder of the same owner creates the host, too.
 func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, endlessTransitions)
@@ -105,8 +106,9 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	first.wantEmptyPlan(t)
 }
 
-// TestAccWorkflowStateElsewhere takes a state to another machine, where nothing of
-// the first run is, and changes, renames and removes what it names.
+// TestAccWorkflowStateElsewhere takes a state to another machine, without
+// anything else of the first run. There it changes, renames and removes the
+// objects of the state.
 func TestAccWorkflowStateElsewhere(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -133,8 +135,8 @@ func TestAccWorkflowStateElsewhere(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowOwnerNeeded: without a lasting file, nothing would tell the next
-// run whose the VMs are.
+// TestAccWorkflowOwnerNeeded: without a lasting file, nothing would tell the
+// next run who owns the VMs.
 func TestAccWorkflowOwnerNeeded(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -148,8 +150,8 @@ func TestAccWorkflowOwnerNeeded(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccWorkflowTakenOver leaves a VM in a state although a cluster has taken it
-// over since: plans say so, and neither a change nor a destroy touches it.
+// TestAccWorkflowTakenOver has a VM in a state that a cluster has taken over
+// since. Plans say so, and neither a change nor a destroy touches the VM.
 func TestAccWorkflowTakenOver(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -187,8 +189,8 @@ func TestAccWorkflowTakenOver(t *testing.T) {
 	x.findMachine(t, "web")
 }
 
-// TestAccWorkflowNames renames VMs so that each takes the name of another, in one
-// apply, and reuses a former name.
+// TestAccWorkflowNames renames VMs so that each takes the name of another, in
+// one apply, and reuses a former name.
 func TestAccWorkflowNames(t *testing.T) {
 	t.Parallel()
 	list := func(names ...string) string {

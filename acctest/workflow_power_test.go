@@ -6,8 +6,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowPower turns a VM off and on, sees when somebody else does, and leaves
-// its power alone where the configuration says nothing of it.
+// TestAccWorkflowPower turns a VM off and on, sees when another user does, and
+// leaves its power alone where the configuration does not set it.
 func TestAccWorkflowPower(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

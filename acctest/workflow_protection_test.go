@@ -6,15 +6,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowProtection protects a VM from deletion: it is changed but not destroyed,
-// until it is unprotected.
+// TestAccWorkflowProtection protects a VM from deletion. It can be changed but
+// not destroyed until the protection is removed.
 func TestAccWorkflowProtection(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	testProtection(t, x, x.name(), func(name string, attributes ...string) string { return x.config(x.vm(name, attributes...)) })
 }
 
-// TestAccGoneProtection is the same story of a VM that is made in LXD.
+// TestAccGoneProtection does the same with a VM that the provider makes in LXD.
 func TestAccGoneProtection(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -23,7 +23,8 @@ func TestAccGoneProtection(t *testing.T) {
 	})
 }
 
-// testProtection tells the story of one protected VM.
+// testProtection protects one VM, changes it, and destroys it after the
+// protection is removed.
 func testProtection(t *testing.T, x *target, name string, config func(name string, attributes ...string) string) {
 	t.Helper()
 	vm := func(attributes ...string) string { return config(name, append(attributes, x.deploy())...) }
@@ -73,7 +74,7 @@ func testProtection(t *testing.T, x *target, name string, config func(name strin
 	w.run(t, "plan", "-no-color")
 	w.configure(t, vm(`zone = "az2"`, `tags = ["blue"]`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	wantLock(true) // for all that an import sees, the lock is somebody else's
+	wantLock(true) // to an import the lock looks like another user's
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
 	w.configure(t, vm(`deletion_protection = false`, `zone = "az2"`, `tags = ["blue"]`))
@@ -88,7 +89,7 @@ func testProtection(t *testing.T, x *target, name string, config func(name strin
 	}
 }
 
-// wantCommandFailure wants a command to fail with these words.
+// wantCommandFailure checks that a command fails with these words.
 func (w workspace) wantCommandFailure(t *testing.T, want string, args ...string) {
 	t.Helper()
 	cmd, out := w.command(t.Context(), args...)

@@ -11,8 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowRedeploy deploys a VM again by redeploy_triggers: the first values and their
-// removal change nothing, and a change keeps the VM's system id and addresses.
+// TestAccWorkflowRedeploy deploys a VM again by redeploy_triggers. The first
+// values and their removal change nothing. A change keeps the VM's system id
+// and addresses.
 func TestAccWorkflowRedeploy(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -79,8 +80,8 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowRedeployCutOff kills a redeployment, and lets another one fail: the next
-// apply goes on with the same VM, which keeps its fixed address.
+// TestAccWorkflowRedeployCutOff kills a redeployment, and makes another one
+// fail. The next apply goes on with the same VM, which keeps its fixed address.
 func TestAccWorkflowRedeployCutOff(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
@@ -121,8 +122,8 @@ func TestAccWorkflowRedeployCutOff(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccWorkflowRedeployOther redeploys a VM with a data disk: with another image, and to run
-// from memory. The action does the latter again.
+// TestAccWorkflowRedeployOther redeploys a VM that has a data disk: with
+// another image, and to run from memory. The action repeats the latter.
 func TestAccWorkflowRedeployOther(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
@@ -164,8 +165,8 @@ func TestAccWorkflowRedeployOther(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccWorkflowRedeployFailed lets redeployments fail: no plan replaces the VM, and both the
-// action and other values of redeploy_triggers deploy it again.
+// TestAccWorkflowRedeployFailed makes redeployments fail. No plan replaces the
+// VM. The action and other values of redeploy_triggers both deploy it again.
 func TestAccWorkflowRedeployFailed(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// regionMark is the comment of the tag by which a MAAS is known.
+// regionMark is the comment of the tag that identifies a MAAS.
 func regionMark(t *testing.T, x *target) string {
 	t.Helper()
 	var tag struct{ Comment string }
@@ -25,8 +25,9 @@ func regionMark(t *testing.T, x *target) string {
 	return mark
 }
 
-// TestAccWorkflowAnotherMAAS points a configuration at another MAAS. What the state
-// knows is in the former one: nothing is forgotten, and nothing made or destroyed.
+// TestAccWorkflowAnotherMAAS points a configuration at another MAAS, while the
+// state's objects are in the former one. Nothing is forgotten, made or
+// destroyed.
 func TestAccWorkflowAnotherMAAS(t *testing.T) {
 	t.Parallel()
 	former, other := newSimulatedTarget(t), newSimulatedTarget(t)
@@ -46,13 +47,14 @@ func TestAccWorkflowAnotherMAAS(t *testing.T) {
 		t.Errorf("%d instances in the other MAAS", n)
 	}
 
-	// The former one, by another address of it.
+	// The former MAAS by another address.
 	w.configure(t, strings.Replace(body(former), "127.0.0.1", "localhost", 1))
 	if got := w.planActions(t); strings.Join(got, ",") != "no-op" {
 		t.Errorf("by another address the plan is %v", got)
 	}
 
-	// A MAAS that lost its tags: the state takes the new mark on once it is told to.
+	// A MAAS that lost its tags: the state accepts the new mark only when it is
+	// told to.
 	former.callMAAS(t, http.MethodDelete, "tags/maaslxd-region/", "")
 	w.configure(t, body(former, `tags = ["new"]`))
 	w.wantRefusedPlan(t, "another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAccWorkflowTwins gives two resources of one configuration one name, as by a
-// copied block: the plan says so, before either is made.
+// TestAccWorkflowTwins gives two resources of one configuration the same name,
+// as a copied block does. The plan says so before either is made.
 func TestAccWorkflowTwins(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -24,8 +24,9 @@ func TestAccWorkflowTwins(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowNameTaken plans a VM whose name a finished one of the same owner
-// has. A state that lost it is warned; one that replaces it is not.
+// TestAccWorkflowNameTaken plans a VM whose name a finished VM of the same
+// owner has. The plan warns a state that lost that VM, but not one that
+// replaces it.
 func TestAccWorkflowNameTaken(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// smallDisks are small: a storage pool of the driver dir copies the root disk of a VM for
-// each snapshot.
+// smallDisks are small because a storage pool of the driver dir copies a VM's
+// root disk for each snapshot.
 const smallDisks = `disks = { root = { size_gb = 1 } }`
 
-// invokeReachingLXD calls an action as the configuration of x.reaching would, with other settings. What it
-// warns of is among the progress.
+// invokeReachingLXD calls an action with the settings of x.configReachingLXD
+// and further ones. The progress messages include warnings.
 func (x *metalTarget) invokeReachingLXD(t *testing.T, action string, config map[string]any, settings ...string) (progress []string, failure string) {
 	t.Helper()
 	all := map[string]any{
@@ -29,7 +29,7 @@ func (x *metalTarget) invokeReachingLXD(t *testing.T, action string, config map[
 	return invokeActionWith(t, all, action, config)
 }
 
-// listSnapshots are the names of the snapshots of an instance, as its LXD has them.
+// listSnapshots are the names of an instance's snapshots in LXD.
 func (x *metalTarget) listSnapshots(t *testing.T, name string) []string {
 	t.Helper()
 	names, err := x.connectLXD(t, "node1").GetInstanceSnapshotNames(name)
@@ -39,8 +39,8 @@ func (x *metalTarget) listSnapshots(t *testing.T, name string) []string {
 	return names
 }
 
-// TestAccWorkflowSnapshot takes snapshots of a VM, whoever composes it, restores one, and
-// destroys the VM with them.
+// TestAccWorkflowSnapshot takes snapshots of a VM of any composer, restores
+// one, and destroys the VM with them.
 func TestAccWorkflowSnapshot(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -97,8 +97,8 @@ func TestAccWorkflowSnapshot(t *testing.T) {
 	}
 }
 
-// TestAccGoneSnapshotChanges restores a VM whose size, options and disks were changed since:
-// the plan shows what LXD took back, and an apply brings it again.
+// TestAccGoneSnapshotChanges restores a VM whose size, options and disks have
+// changed since. The plan shows what LXD took back, and an apply sets it again.
 func TestAccGoneSnapshotChanges(t *testing.T) {
 	t.Parallel()
 	x := newTargetWithoutVMHosts(t)
@@ -156,7 +156,7 @@ func TestAccGoneSnapshotChanges(t *testing.T) {
 	}
 }
 
-// readMarks are the options of an instance by which the program knows it.
+// readMarks are the options by which the provider recognises an instance.
 func (x *metalTarget) readMarks(t *testing.T, name string) map[string]string {
 	t.Helper()
 	i, _, err := x.connectLXD(t, "node1").GetInstance(name)
@@ -172,8 +172,8 @@ func (x *metalTarget) readMarks(t *testing.T, name string) map[string]string {
 	return marks
 }
 
-// TestAccSnapshotRefused names what is in the way of a snapshot or a restore, and changes
-// nothing.
+// TestAccSnapshotRefused names what prevents a snapshot or a restore, and
+// changes nothing.
 func TestAccSnapshotRefused(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -221,8 +221,9 @@ func TestAccSnapshotRefused(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccWorkflowActionsCLI has the CLI invoke the actions that change a VM for good: a snapshot
-// before something is done to it, the way back, and an installation from scratch.
+// TestAccWorkflowActionsCLI makes the CLI invoke the actions that change a VM
+// for good. It takes a snapshot before a change, restores it, and deploys the
+// VM from scratch.
 func TestAccWorkflowActionsCLI(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)

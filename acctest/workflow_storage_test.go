@@ -14,10 +14,12 @@ func addSecondDisk(m *sim.Model) {
 	m.Machines[at].DiskGB, m.Machines[at].MoreDisksGB = 64, []int64{100}
 }
 
-// inGB rounds: MAAS's partitions begin and end at whole MiB.
+// inGB converts bytes to GB and rounds, because MAAS's partitions begin and end
+// at whole MiB.
 func inGB(bytes int64) int64 { return (bytes + 5e8) / 1e9 }
 
-// rootFileSystem says where the root file system of node1 is: its device, and whole gigabytes.
+// rootFileSystem is the place of node1's root file system: its device, and its
+// size in whole GB.
 func (x *metalTarget) rootFileSystem(t *testing.T, name string) string {
 	t.Helper()
 	type filesystem struct {
@@ -49,8 +51,8 @@ func (x *metalTarget) rootFileSystem(t *testing.T, name string) string {
 	return "nowhere"
 }
 
-// TestAccWorkflowStorageLayout lays the disks of bare metal out, changes the layout, leaves it
-// out, and names a disk that the machine does not have.
+// TestAccWorkflowStorageLayout sets the disk layout of bare metal, changes it,
+// leaves it out, and names a disk that the machine does not have.
 func TestAccWorkflowStorageLayout(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, addSecondDisk)
@@ -88,8 +90,8 @@ func TestAccWorkflowStorageLayout(t *testing.T) {
 	}
 }
 
-// TestAccExampleHostStorage applies the example that leaves the second disk to LXD, and a part of
-// the first one to the root file system.
+// TestAccExampleHostStorage applies the example that leaves the second disk to
+// LXD, and a part of the first one to the root file system.
 func TestAccExampleHostStorage(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, addSecondDisk)

@@ -15,14 +15,15 @@ func vmNamed(label, name string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm\" %q {\n  name = %q\n  vm_host = \"lxd1\"\n  %s\n}\n", label, name, strings.Join(attributes, "\n  "))
 }
 
-// wantEmptyPlan wants a second plan to be empty.
+// wantEmptyPlan checks that a second plan is empty.
 func (w workspace) wantEmptyPlan(t *testing.T) {
 	t.Helper()
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 }
 
-// TestAccWorkflowNamesElsewhere renames a VM and gives its name to another, swaps two names,
-// and shifts the names of a list: each converges in one apply, and no VM is lost.
+// TestAccWorkflowNamesElsewhere renames a VM and gives its name to another,
+// swaps two names, and shifts the names of a list. Each needs one apply, and no
+// VM is lost.
 func TestAccWorkflowNamesElsewhere(t *testing.T) {
 	t.Parallel()
 	list := func(names ...string) string {
@@ -32,7 +33,7 @@ func TestAccWorkflowNamesElsewhere(t *testing.T) {
 		return strings.Replace(vmNamed(label, name, attributes...), "lxd1", "lxd2", 1)
 	}
 	for title, steps := range map[string][]string{
-		// On another VM host: the instance in LXD keeps the name that it was made with.
+		// On another VM host: the instance in LXD keeps its first name.
 		"Reuse":       {vmNamed("a", "blue"), vmNamed("a", "blue-old") + elsewhere("b", "blue", "depends_on = [maaslxd_vm.a]")},
 		"ReuseAtOnce": {vmNamed("a", "blue"), vmNamed("a", "blue-old") + elsewhere("b", "blue")},
 		"Swap":        {vmNamed("a", "red") + vmNamed("b", "blue"), vmNamed("a", "blue") + vmNamed("b", "red"), vmNamed("a", "red") + vmNamed("b", "blue")},
@@ -55,8 +56,8 @@ func TestAccWorkflowNamesElsewhere(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowBlocks moves a VM to other addresses, takes it out of the state
-// without destroying it, and imports it again: it is the same VM all the while.
+// TestAccWorkflowBlocks moves a VM to other addresses, removes it from the
+// state without destroying it, and imports it again. It stays the same VM.
 func TestAccWorkflowBlocks(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -86,7 +87,7 @@ func TestAccWorkflowBlocks(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowTarget applies, forces and destroys one of two VMs alone.
+// TestAccWorkflowTarget applies, replaces and destroys one of two VMs only.
 func TestAccWorkflowTarget(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -110,8 +111,8 @@ func TestAccWorkflowTarget(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowSavedPlan applies a saved plan after somebody has changed in MAAS
-// what it changes: the VM stays, and is as the plan says.
+// TestAccWorkflowSavedPlan applies a saved plan after another user has changed
+// the same things in MAAS. The VM stays, and becomes what the plan says.
 func TestAccWorkflowSavedPlan(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -128,8 +129,8 @@ func TestAccWorkflowSavedPlan(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowWorkspaces applies one configuration in two workspaces: the
-// second does not take the VM of the first, and its destroy does not remove it.
+// TestAccWorkflowWorkspaces applies one configuration in two workspaces. The
+// second does not take the first one's VM, and its destroy does not remove it.
 func TestAccWorkflowWorkspaces(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -153,7 +154,7 @@ func TestAccWorkflowWorkspaces(t *testing.T) {
 }
 
 // TestAccWorkflowInterrupted presses Ctrl-C in each phase of a create and of a
-// destroy: the next run goes on, and nothing is doubled or left.
+// destroy. The next run goes on, and nothing is doubled or left.
 func TestAccWorkflowInterrupted(t *testing.T) {
 	t.Parallel()
 	long := func(m *sim.Model) { m.Latency.Compose = 2 * time.Second }
@@ -190,7 +191,7 @@ func TestAccWorkflowInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.waitUntil(t, "the destroy has begun", func() bool { return x.isMachineGone("web") || x.statusOf("web") != "Deployed" })
-			syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // it may be over
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // it may have ended
 			cmd.Wait()                                     //nolint:errcheck // it may end with or without an error
 			w.run(t, "destroy", "-auto-approve", "-no-color")
 			if err := x.checkVMGone("web")(nil); err != nil {
@@ -202,7 +203,8 @@ func TestAccWorkflowInterrupted(t *testing.T) {
 
 func (x *target) isMachineGone(name string) bool { return x.statusOf(name) == "" }
 
-// statusOf is MAAS's word for the state of a machine; empty: there is none.
+// statusOf is MAAS's name for a machine's status. It is empty where there is no
+// such machine.
 func (x *target) statusOf(name string) string {
 	for _, m := range x.machines() {
 		if m.Hostname == name {

@@ -8,7 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// wantRefusedPlan wants a plan that is an error with these words, and so no apply.
+// wantRefusedPlan checks that a plan is an error with these words, so that
+// there is no apply.
 func (w workspace) wantRefusedPlan(t *testing.T, want string) {
 	t.Helper()
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
@@ -24,9 +25,9 @@ func (w workspace) wantRefusedPlan(t *testing.T, want string) {
 	}
 }
 
-// TestAccWorkflowTypoVM changes one word of a VM that stands, in each attribute
-// that replaces it or that MAAS is asked by, and wants an error of the plan: the
-// VM is not destroyed to find out.
+// TestAccWorkflowTypoVM changes one word of an existing VM. It does so in each
+// attribute that replaces the VM or that MAAS is called with. It wants an error
+// of the plan, without destroying the VM.
 func TestAccWorkflowTypoVM(t *testing.T) {
 	t.Parallel()
 	x := newSizedTarget(t)
@@ -80,12 +81,12 @@ func TestAccWorkflowTypoVM(t *testing.T) {
 	w.configure(t, standing(""))
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.configure(t, standing(`deploy = { image = "ubuntu/jammy" }`))
-	w.run(t, "apply", "-auto-approve", "-no-color") // its own address is not in its way
+	w.run(t, "apply", "-auto-approve", "-no-color") // its own address is no conflict
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 }
 
-// TestAccWorkflowTypoForced forces a VM to be made anew, and wants the same care:
-// Terraform plans that as something new.
+// TestAccWorkflowTypoForced forces a VM's replacement, and wants the same
+// checks. Terraform plans that like a new VM.
 func TestAccWorkflowTypoForced(t *testing.T) {
 	t.Parallel()
 	for title, force := range map[string][]string{"Replace": {"-replace=" + vmAddress}, "Taint": nil} {
@@ -110,8 +111,8 @@ func TestAccWorkflowTypoForced(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowTypoCreate wants what is only created to be planned with a
-// warning, since the same run may make what is named.
+// TestAccWorkflowTypoCreate: a plan that only creates warns, because the same
+// run may make what is named.
 func TestAccWorkflowTypoCreate(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -127,8 +128,8 @@ func TestAccWorkflowTypoCreate(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowNoHostYet places a VM where no host fits: mostly the same run makes
-// the host, and the VM does not depend on it.
+// TestAccWorkflowNoHostYet places a VM where no host fits. Most often the same
+// run makes the host, and the VM does not depend on it.
 func TestAccWorkflowNoHostYet(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -139,8 +140,9 @@ func TestAccWorkflowNoHostYet(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowRoomTogether plans more VMs than their host has room for. The
-// warnings are read as JSON: of several like ones the CLI shows people one.
+// TestAccWorkflowRoomTogether plans more VMs than their host has room for. It
+// reads the warnings as JSON, because the CLI shows people only one of several
+// similar ones.
 func TestAccWorkflowRoomTogether(t *testing.T) {
 	t.Parallel()
 	x := newSizedTarget(t)
@@ -154,8 +156,8 @@ func TestAccWorkflowRoomTogether(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowTypoAddresses swaps the fixed addresses of two VMs: each has what
-// the other wants, and the run may free it.
+// TestAccWorkflowTypoAddresses swaps the fixed addresses of two VMs. Each has
+// the address that the other wants, and the run may free it.
 func TestAccWorkflowTypoAddresses(t *testing.T) {
 	t.Parallel()
 	x := newSizedTarget(t)
@@ -176,7 +178,7 @@ func TestAccWorkflowTypoAddresses(t *testing.T) {
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 }
 
-// TestAccWorkflowTypoHost changes one word of a VM host that stands.
+// TestAccWorkflowTypoHost changes one word of an existing VM host.
 func TestAccWorkflowTypoHost(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -198,7 +200,7 @@ func TestAccWorkflowTypoHost(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			if isOnSite() && strings.HasPrefix(title, "MachineBy") {
-				t.Skip("it is about the spelling of a name of the simulated world")
+				t.Skip("it is about the spelling of a name in the simulated model")
 			}
 			w.configure(t, x.config(tc.config))
 			w.wantRefusedPlan(t, tc.want)
@@ -218,7 +220,7 @@ func TestAccWorkflowTypoHost(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowPlanCalls counts what the checks of a plan ask MAAS for: lists
+// TestAccWorkflowPlanCalls counts the calls of MAAS by a plan's checks: lists
 // that all VMs share, and names in batches.
 func TestAccWorkflowPlanCalls(t *testing.T) {
 	t.Parallel()

@@ -8,9 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestAccWorkflowUnfinishedFails: a job that wants all or nothing fails where a VM is not
-// finished in time. Nothing is lost: the state has the VM, and who untaints it goes on
-// with it. Else the next plan replaces it.
+// TestAccWorkflowUnfinishedFails: with this setting an apply fails where a VM
+// is not finished in time. Nothing is lost, because the state has the VM. After
+// an untaint the next apply goes on with it. Otherwise the next plan replaces
+// it.
 func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t, endlessTransitions)
@@ -41,8 +42,8 @@ func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowUnfinishedMetalFails: bare metal says the same, as a VM host and as a
-// machine, and who untaints it goes on with it.
+// TestAccWorkflowUnfinishedMetalFails: the same holds for bare metal, as a VM
+// host and as a machine.
 func TestAccWorkflowUnfinishedMetalFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

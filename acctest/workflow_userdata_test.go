@@ -6,8 +6,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// wantUserData tells whether a machine was deployed with these words. Where nothing plays
-// the guests, that is left out: MAAS does not tell it.
+// wantUserData checks that a machine was deployed with these words. Where no
+// command simulates the guests it does nothing, because MAAS does not show
+// user-data.
 func (x *target) wantUserData(t *testing.T, name, want string) {
 	t.Helper()
 	if x.sim == nil && !theSite.Drive.HasCommand() {
@@ -19,7 +20,7 @@ func (x *target) wantUserData(t *testing.T, name, want string) {
 	}
 }
 
-// deployedUserData is what a machine was deployed with.
+// deployedUserData is the user-data with which a machine was deployed.
 func (x *target) deployedUserData(t *testing.T, name string) string {
 	t.Helper()
 	m := x.findMachine(t, name)
@@ -37,8 +38,9 @@ func (x *target) deployedUserData(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestAccWorkflowLateUserData gives user-data to a VM that was installed without:
-// it runs, on a new VM, or is never recorded. What ran comes and goes in place.
+// TestAccWorkflowLateUserData gives user-data to a VM that was deployed
+// without. It either runs, on a new VM, or is never stored. User-data that has
+// run can be removed and set again in place.
 func TestAccWorkflowLateUserData(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -76,7 +78,7 @@ func TestAccWorkflowLateUserData(t *testing.T) {
 	w.wantRefusedPlan(t, `User-data that cloud-init cannot run`)
 }
 
-// TestAccWorkflowLateUserDataOfHost is the same for a VM host.
+// TestAccWorkflowLateUserDataOfHost does the same with a VM host.
 func TestAccWorkflowLateUserDataOfHost(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)

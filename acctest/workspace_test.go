@@ -27,17 +27,17 @@ type workspace struct {
 	names *nameTranslator // of the test's target; nil on the simulator
 }
 
-// cliOutput is what a CLI said, in the words of the tests.
+// cliOutput is the output of a CLI, in the words of the tests.
 type cliOutput struct {
 	bytes.Buffer
 	names *nameTranslator
 }
 
-// String is what was said so far.
+// String is the output so far.
 func (o *cliOutput) String() string { return o.names.toWords(o.Buffer.String()) }
 
-// providerBinary builds the provider once for all tests, with the flags of "make
-// build": what that has compiled is not compiled again.
+// providerBinary builds the provider once for all tests. With the flags of
+// "make build" it shares that build's cache.
 var providerBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "maaslxd-acctest-")
 	if err != nil {
@@ -51,7 +51,7 @@ var providerBinary = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// newWorkspace prepares a folder with a configuration of ours.
+// newWorkspace prepares a folder with a configuration for our provider.
 func newWorkspace(t *testing.T, config string) workspace {
 	t.Helper()
 	w := newEmptyWorkspace(t)
@@ -59,15 +59,15 @@ func newWorkspace(t *testing.T, config string) workspace {
 	return w
 }
 
-// configure puts another configuration in the place of the one before.
+// configure replaces the configuration.
 func (w workspace) configure(t *testing.T, config string) {
 	t.Helper()
 	w.writeFile(t, "main.tf", "terraform {\n  required_providers {\n    maaslxd = {\n      source = \""+cli.ProviderSource+"\"\n    }\n  }\n}\n"+config)
 }
 
-// foundCLI looks for the CLI once for all tests.
+// foundCLI finds the CLI once for all tests.
 var foundCLI = sync.OnceValues(func() (cli.CLI, error) {
-	ctx := context.Background() // no test's own: the first one must not end it for all
+	ctx := context.Background() // not a test's: the end of the first test must not end it for all
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {
 		return cli.CLI{}, err
@@ -117,18 +117,19 @@ func (w workspace) copyRepositoryFiles(t *testing.T, paths ...string) {
 	}
 }
 
-// traceFile is what a traced workspace writes.
+// traceFile is the file that a traced workspace writes.
 const traceFile = "trace.log"
 
-// withTrace is the workspace with all that the CLI and the provider log, in traceFile. It
-// costs a tenth of each run: for tests that search it.
+// withTrace is the workspace with the whole log of the CLI and the provider in
+// traceFile. It makes each run a tenth slower, and is for tests that search the
+// log.
 func (w workspace) withTrace() workspace {
 	w.env = append(slices.Clone(w.env), "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(w.dir, traceFile))
 	return w
 }
 
-// readWrittenFiles are the contents of all that the runs of a traced workspace wrote, by name.
-// Configurations are not: a test wrote those.
+// readWrittenFiles are the contents of everything that the runs of a traced
+// workspace wrote, by name. Configurations are left out: tests wrote those.
 func (w workspace) readWrittenFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(w.dir)
@@ -167,7 +168,7 @@ func (w workspace) command(ctx context.Context, args ...string) (*exec.Cmd, *cli
 	cmd.Dir, cmd.Env = w.dir, w.env
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// Orphaned providers keep the pipes; their end is not worth waiting for.
+	// Orphaned providers keep the pipes open. Nobody needs to wait for them.
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, &out
 }
@@ -184,8 +185,8 @@ func (w workspace) run(t *testing.T, args ...string) string {
 // stateFile is where the CLI keeps the state of a workspace without a backend.
 const stateFile = "terraform.tfstate"
 
-// stateAttribute reads an attribute of the state's only object, as the tests call it. It reads the
-// file: to ask the CLI starts a provider for it each time.
+// stateAttribute reads an attribute of the state's only object, with the tests'
+// words. It reads the file, because the CLI would start a provider each time.
 func (w workspace) stateAttribute(t *testing.T, attribute string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, stateFile))
@@ -211,8 +212,8 @@ func (w workspace) stateAttribute(t *testing.T, attribute string) string {
 	return w.names.wordOf(value)
 }
 
-// status is that of the only object in the state.
+// status is the status of the only object in the state.
 func (w workspace) status(t *testing.T) string { t.Helper(); return w.stateAttribute(t, "status") }
 
-// systemID is that of the only VM or host in the state.
+// systemID is the system id of the only VM or host in the state.
 func (w workspace) systemID(t *testing.T) string { t.Helper(); return w.stateAttribute(t, "id") }

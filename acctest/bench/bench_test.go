@@ -19,8 +19,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestMain lets the test's program be the stand-in of the providers that it
-// has Terraform start, and the framework alone.
+// TestMain lets this test binary stand in for the providers that Terraform
+// starts, and for the provider that is the framework alone.
 func TestMain(m *testing.M) {
 	if os.Getenv(frameworkOnlyVariable) != "" {
 		serveFrameworkOnly()
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if provider := os.Getenv(providerVariable); provider != "" {
 		os.Exit(runStandIn(provider, os.Getenv(usageVariable)))
 	}
-	// What the race detector waits for at the end of each process adds up.
+	// Otherwise the race detector sleeps a second at the end of each process.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")
 		os.Exit(1)
@@ -37,15 +37,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// quickTimes are times with which a test is soon over.
+// quickTimes are short MAAS times, so that a test ends soon.
 var quickTimes = sim.Latency{
 	Call: time.Millisecond, Compose: 20 * time.Millisecond, Commission: 100 * time.Millisecond,
 	Deploy: 100 * time.Millisecond, Release: 50 * time.Millisecond, Delete: 10 * time.Millisecond,
 	FirstBoot: 100 * time.Millisecond,
 }
 
-// TestAccBench runs the bench small, with our provider in both columns, and
-// holds the counts that do not depend on time.
+// TestAccBench runs a small bench with our provider in both columns. It checks
+// the counts that do not depend on time.
 func TestAccBench(t *testing.T) {
 	t.Parallel()
 	const n = 4
@@ -77,7 +77,7 @@ func TestAccBench(t *testing.T) {
 		}
 	}
 	for _, v := range b.verdicts {
-		timely := strings.Contains(v.Budget, "looks") // as many as the short interval wants
+		timely := strings.Contains(v.Budget, "looks") // the short interval allows as many looks as there are
 		if v.IsMissed() && !timely {
 			t.Errorf("%s, %s: %v, want at most %v", v.Budget, v.Where, v.Measured, v.Limit)
 		}
@@ -96,7 +96,7 @@ func TestAccBench(t *testing.T) {
 	}
 }
 
-// ourSideTwice builds our provider, and makes it the peer of itself.
+// ourSideTwice builds our provider and returns it as both sides.
 func ourSideTwice(t *testing.T) []side {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), cli.ProviderBinary)
@@ -116,20 +116,22 @@ func ourSideTwice(t *testing.T) []side {
 	return []side{ours, peer}
 }
 
-// wantOwnCalls is how many calls each step makes for one VM or host, but for refreshes.
+// wantOwnCalls is how many calls each step makes for one VM or host, refreshes
+// not counted.
 var wantOwnCalls = map[string]map[string]int{
 	"VM":   {"apply": 5, "update": 1, "destroy": 3},
 	"host": {"apply": 14, "update": 2, "destroy": 5},
 }
 
-// checkCounts holds what a step must have counted, however busy the computer.
+// checkCounts checks the counts of a step that do not depend on how busy the
+// computer is.
 func checkCounts(t *testing.T, of table, s step, side string, m measurement) {
 	t.Helper()
 	name, vms := fmt.Sprintf("%s, %s of %s", side, s.name, of.kind.many), of.n
-	// MAAS answers a refresh with 503 as long as the LXD is not there.
+	// MAAS answers a refresh with 503 until the LXD runs.
 	want, refused := wantOwnCalls[of.kind.one][s.name]*vms, m.Refreshes
 	if of.kind.one == "host" && s.name == "apply" {
-		want += 2 // the first of a MAAS misses the tag by which hosts are found, and makes it
+		want += 2 // the first host of a MAAS finds no tag for hosts, and makes it
 		refused++
 	}
 	if got := m.Calls - m.Shared - m.Refreshes; got != want {
@@ -162,10 +164,10 @@ func TestParse(t *testing.T) {
 		"HalfAPeer":     {"A configuration alone does nothing.", []string{"-peer-config", "x"}, "with -peer"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
 		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-growth", "", "-hosts", ""}, "nothing to measure"},
-		"OneGrowth":     {"One number has nothing to be compared with.", []string{"-growth", "1000"}, "-growth: name two numbers"},
-		"SameGrowth":    {"Nor has the same one.", []string{"-growth", "1000,1000"}, "-growth: name two numbers"},
-		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
-		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
+		"OneGrowth":     {"One number has nothing to be compared with.", []string{"-growth", "1000"}, "-growth: name at least two different numbers"},
+		"SameGrowth":    {"Nor has the same one.", []string{"-growth", "1000,1000"}, "-growth: name at least two different numbers"},
+		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is not a number`},
+		"Stray":         {"A word that is not a flag is a mistake.", []string{"100"}, `"100" is not a flag`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -237,10 +239,10 @@ func TestMeasure(t *testing.T) {
 			"GET vm-hosts/": 1, report.NamesRoute: 1, report.AgentRoute: 1, refreshRoute: 1, report.PollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
 			"PUT machines/{id}/": 1,
 		},
-		// aaa is met at 1 s and seen last at 8 s: two intervals have begun; bbb
-		// from 4 s to 8 s: one has.
+		// aaa is looked at from 1 s to 8 s: two intervals begin. bbb is looked
+		// at from 4 s to 8 s: one begins.
 		AllowedLooks: (1 + 2) + (1 + 1),
-		Span:         2 * time.Second, // of aaa: reads do not count
+		Span:         2 * time.Second, // of aaa; reads do not count
 	}
 	if diff := cmp.Diff(want, measureJournal(j, time.Minute, usage{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -276,7 +278,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestAbleTo: a peer without a configuration for hosts is measured with VMs.
+// TestAbleTo: a peer without a configuration for hosts is measured with VMs
+// only.
 func TestAbleTo(t *testing.T) {
 	t.Parallel()
 	file := &fstest.MapFile{}
@@ -292,8 +295,8 @@ func TestAbleTo(t *testing.T) {
 	}
 }
 
-// TestProviderThatOutlives: what a process used that was not seen to end is
-// unknown, and said to be.
+// TestProviderThatOutlives: where a process was not seen to end, the report
+// says that its usage is unknown.
 func TestProviderThatOutlives(t *testing.T) {
 	t.Parallel()
 	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
@@ -325,7 +328,7 @@ func TestProviderThatOutlives(t *testing.T) {
 	}
 }
 
-// TestPeersConfig: without a configuration of his own, a peer is canonical/maas,
+// TestPeersConfig: a peer without a configuration of its own is canonical/maas,
 // which makes VMs and hosts.
 func TestPeersConfig(t *testing.T) {
 	config, err := options{peer: "terraform-provider-maas"}.peersConfig()

@@ -7,35 +7,42 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/bench/report"
 )
 
-// budget is what our own provider may cost in a step.
+// budget is the most that our own provider may use in a step.
 type budget struct {
 	name          string
-	kind          string   // what it is for; empty: everything
+	kind          string   // the workload it is for; empty: every workload
 	steps         []string // none: every step
 	appliesTo     func(t table) bool
-	judgesTime    bool // a matter of time, which others on the computer lengthen
-	judgesCPUTime bool // a matter of CPU time, which processes that outlive the command leave out
+	judgesTime    bool // it measures time, which other programs on the computer lengthen
+	judgesCPUTime bool // it measures CPU time, which is unknown for processes that outlive the command
 	limit         func(t table, m measurement) float64
 	measured      func(t table, m measurement) float64
 }
 
-// maxOthersShare is the share of the CPUs that others may use where time is
-// judged. Two cores then still are one and a half.
+// maxOthersShare is the largest share of the CPUs that other programs may use
+// where time is judged. Of two cores, one and a half then remain.
 const maxOthersShare = 0.25
 
-// budgets are the limits. A VM is created in five calls: compose, its mark,
-// commission, deploy, and the mark that it is finished; it is destroyed in three:
-// release, is it off, delete.
+// budgets are the limits.
 //
-// A host is created in 14: allocate, bridge, deploy, register; five marks
-// (it is begun, with which key, in which project, what it is like, it is
-// finished); the tag by which it is found where MAAS has no VM hosts, which the first
-// of a MAAS takes two calls more to make; the tag that MAAS gives and nobody wants;
-// and three looks for what
-// was allocated before: before the first step, after a machine was chosen, and
-// after it was had. It is destroyed in five: the VM host is deleted, the tag
-// taken off and the machine released, with a look before the first and the last. Besides, MAAS looks at the LXD
-// until it is ready.
+// A VM is created in five calls: compose, set its mark, commission, deploy, and
+// mark it as finished. It is destroyed in three: release, ask whether it is
+// off, delete.
+//
+// A host is created in 14 calls:
+//
+//   - four that do the work: allocate, bridge, deploy, register;
+//   - five marks: it is begun, with which key, in which project, what it is
+//     like, it is finished;
+//   - the tag that finds hosts where MAAS has no VM hosts. The first host of
+//     a MAAS takes two calls more to make it;
+//   - the tag that MAAS sets and that nobody wants;
+//   - three looks for machines allocated before: before the first step, after
+//     a machine was chosen, and after it was allocated.
+//
+// A host is destroyed in five: delete the VM host, remove the tag, release the
+// machine, with a look before the first and the last. Besides, MAAS looks at
+// the LXD until it is ready.
 var budgets = []budget{
 	{
 		name: "calls of a VM's own, to create it", kind: "VM", steps: []string{"apply"},
@@ -110,18 +117,20 @@ var budgets = []budget{
 	},
 }
 
-// isMeasuredAgainstFramework tells that each step was done with the framework alone, too, and with so
-// many VMs that neither Terraform's start nor the provider's is most of it.
+// isMeasuredAgainstFramework reports whether each step was also done with the
+// framework alone. There must be enough VMs that the starts of Terraform and
+// the provider are a small part.
 func isMeasuredAgainstFramework(t table) bool {
 	return t.n >= 100 && t.cells[0][0].OverFramework != nil
 }
 
-// isFullWorkload tells that a table is of a whole workload, and not of a test's.
+// isFullWorkload reports whether a table is of a whole workload, not of a
+// test's small one.
 func isFullWorkload(t table) bool { return t.n >= 10 }
 
-// spanOverIdeal is how long a machine was worked on, over what MAAS needs. The time is
-// real: virtual time stands still for the microseconds between two things that a
-// client does, so that it cannot tell in which order they came.
+// spanOverIdeal is how long a machine was worked on, divided by what MAAS
+// needs. The time is real. Virtual time stands still for the microseconds
+// between two calls of a client, so it cannot tell their order.
 func spanOverIdeal(_ table, m measurement) float64 { return m.Span.Seconds() / m.IdealSpan.Seconds() }
 
 func fixedLimit(limit float64) func(table, measurement) float64 {
@@ -139,7 +148,8 @@ func ownCallsPerItem(t table, m measurement) float64 {
 	return float64(m.Calls-m.Shared-m.Refreshes) / float64(t.n)
 }
 
-// evaluateBudgets holds our own provider, the first side, to the budgets that fit.
+// evaluateBudgets compares our own provider, the first side, with the budgets
+// that apply to the table.
 func (t table) evaluateBudgets() []report.Verdict {
 	var out []report.Verdict
 	for _, b := range budgets {

@@ -20,20 +20,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// originalVMName is the name of the VM that others are copies of.
+// originalVMName is the name of the VM that is copied.
 const originalVMName = "bench-1"
 
-// vmIdentity is how a VM is called: its name, MAAS's system id, and the marker of its key.
+// vmIdentity is what names a VM: its name, MAAS's system id, and the marker of
+// its key.
 type vmIdentity struct{ name, systemID, marker string }
 
-// identityReplacer turns what is said of one VM into what is said of another.
+// identityReplacer replaces the names of one VM by those of another.
 func identityReplacer(from, to vmIdentity) *strings.Replacer {
 	return strings.NewReplacer(from.name, to.name, from.systemID, to.systemID, from.marker, to.marker)
 }
 
-// copyVM makes so many VMs of the one that an apply has made, with their state: Terraform
-// itself would take minutes for thousands. What the apply has sent to MAAS is sent again
-// under other names, so that MAAS shows of each VM what our provider leaves.
+// copyVM makes copies of the one VM that an apply has made, with their state.
+// Terraform itself would take minutes for thousands. It sends the calls of the
+// apply to MAAS again with other names, so that MAAS shows of each VM what our
+// provider leaves.
 func (w *workspace) copyVM(ctx context.Context, want int, made sim.Journal) error {
 	one, owner, err := w.originalVM()
 	if err != nil {
@@ -62,7 +64,7 @@ func (w *workspace) copyVM(ctx context.Context, want int, made sim.Journal) erro
 	return copyState(filepath.Join(w.dir, "terraform.tfstate"), one, copies)
 }
 
-// originalVM finds the VM that there is, and whose it is.
+// originalVM finds the one VM and its owner.
 func (w *workspace) originalVM() (one vmIdentity, owner string, err error) {
 	for _, m := range w.maas.Machines() {
 		if m.Hostname != originalVMName {
@@ -77,7 +79,7 @@ func (w *workspace) originalVM() (one vmIdentity, owner string, err error) {
 	return one, "", errors.New("there is no VM " + originalVMName)
 }
 
-// changesVM tells a call that has changed the VM, or made it.
+// changesVM reports whether a call changed or made the VM.
 func changesVM(c sim.Call, vm vmIdentity) bool {
 	changed := c.Status >= 200 && c.Status < 300 && !strings.HasPrefix(c.Route, http.MethodGet+" ")
 	return changed && (strings.Contains(c.Path, vm.systemID) || isCompose(c))
@@ -85,14 +87,15 @@ func changesVM(c sim.Call, vm vmIdentity) bool {
 
 func isCompose(c sim.Call) bool { return strings.HasSuffix(c.Route, " compose") }
 
-// callRepeater sends calls once more.
+// callRepeater sends calls again.
 type callRepeater struct {
 	transport http.RoundTripper
 	base, key string
 	nonce     atomic.Int64
 }
 
-// repeat sends a call about one VM for another. One that composes tells its system id.
+// repeat sends a call about one VM again for another. After a compose it stores
+// the new system id.
 func (r *callRepeater) repeat(ctx context.Context, c sim.Call, from vmIdentity, to *vmIdentity) error {
 	say := identityReplacer(from, *to)
 	form := url.Values{}
@@ -139,7 +142,7 @@ func (r *callRepeater) signature() string {
 		`oauth_signature="%%26%s", oauth_nonce="copy%d", oauth_timestamp="%d"`, parts[0], parts[1], parts[2], r.nonce.Add(1), time.Now().Unix())
 }
 
-// copyState adds the copies to the state of the one.
+// copyState adds the copies to the state, beside the original.
 func copyState(file string, one vmIdentity, copies []vmIdentity) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -176,14 +179,14 @@ func copyState(file string, one vmIdentity, copies []vmIdentity) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// copyInstance is an instance of the state with another index and other names, also in
-// what the provider keeps besides.
+// copyInstance is an instance of the state with another index and other names.
+// It also renames what is in the private state.
 func copyInstance(of json.RawMessage, index int, say *strings.Replacer) (json.RawMessage, error) {
 	var instance map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(say.Replace(string(of))), &instance); err != nil {
 		return nil, err
 	}
-	var whole []byte // of the private state; in the file it is in base64, as all bytes
+	var whole []byte // of the private state; the file has it in base64, like all bytes
 	var private map[string][]byte
 	if err := json.Unmarshal(instance["private"], &whole); err != nil {
 		return nil, err

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// ticksPerSecond is how many of them /proc/stat counts in a second (USER_HZ).
+// ticksPerSecond is how many clock ticks /proc/stat counts in a second
+// (USER_HZ).
 const ticksPerSecond = 100
 
-// cpuTimes is what the CPUs have done so far: all together, and for this
-// program and the children that have ended.
+// cpuTimes is the CPU time so far: of all CPUs, and of this program and its
+// children that have ended.
 type cpuTimes struct{ all, ours time.Duration }
 
-// readCPUTimes reads both. It is an error where there is no /proc/stat.
+// readCPUTimes reads both. It returns an error where there is no /proc/stat.
 func readCPUTimes() (cpuTimes, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -38,9 +39,9 @@ func readCPUTimes() (cpuTimes, error) {
 	return cpuTimes{all: all, ours: ours}, nil
 }
 
-// parseBusyTime sums up the first line of /proc/stat: user, nice, system, idle, iowait,
-// irq, softirq and steal. What was stolen by other guests of the hypervisor is
-// busy, too.
+// parseBusyTime sums up the first line of /proc/stat: user, nice, system, idle,
+// iowait, irq, softirq and steal. Stolen time is busy, too: other guests of the
+// hypervisor used it.
 func parseBusyTime(stat string) (time.Duration, error) {
 	line, _, _ := strings.Cut(stat, "\n")
 	words := strings.Fields(line)
@@ -60,8 +61,8 @@ func parseBusyTime(stat string) (time.Duration, error) {
 	return time.Duration(sum) * time.Second / ticksPerSecond, nil
 }
 
-// shareOfOthers is the share of all CPUs' time, from 0 to 1, that was used by neither
-// this program nor its children.
+// shareOfOthers is the share of all CPU time, from 0 to 1, that other programs
+// used.
 func (p cpuTimes) shareOfOthers(until cpuTimes, wall time.Duration) float64 {
 	used := (until.all - p.all) - (until.ours - p.ours)
 	return max(0, used.Seconds()/(wall.Seconds()*float64(runtime.NumCPU())))

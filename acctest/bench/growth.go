@@ -7,11 +7,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/bench/report"
 )
 
-// linearGrowth is how much more each VM of the most may cost than each of the fewest: what is
-// linear costs no more, and what every process takes once costs less.
+// linearGrowth is how many times more each VM of the largest run may cost than
+// each of the smallest. A linear cost per VM stays equal, and the fixed cost of
+// a process makes it fall.
 const linearGrowth = 1.2
 
-// linearCosts is what must be linear in the number of VMs.
+// linearCosts are the costs that must be linear in the number of VMs.
 var linearCosts = []struct {
 	name string
 	of   func(measurement) float64
@@ -20,14 +21,16 @@ var linearCosts = []struct {
 	{"provider CPU time", func(m measurement) float64 { return m.Usage.CPU.Seconds() }},
 }
 
-// maxKiBPerVM is how much more memory each further VM may take, in KiB. It takes some 18. What
-// the framework keeps of each call would make it 120 (docs/design/framework-performance.md).
+// maxKiBPerVM is how much more memory each further VM may take, in KiB. It
+// takes some 18. With the framework's copies of each call it would be 120
+// (docs/design/framework-performance.md).
 const maxKiBPerVM = 40
 
 // processNotSeenReason is why CPU time and memory are not judged.
 const processNotSeenReason = "a process of the provider was not seen to end"
 
-// evaluateGrowth holds a plan of the most VMs to a plan of the fewest: what it costs for each.
+// evaluateGrowth compares the cost of each VM in a plan of the most VMs with
+// that in a plan of the fewest.
 func evaluateGrowth(tables []table) (out []report.Verdict) {
 	if len(tables) < 2 {
 		return nil
@@ -54,8 +57,8 @@ func evaluateGrowth(tables []table) (out []report.Verdict) {
 	return out
 }
 
-// prepareVMs makes VMs in a hurry, and looks whether all are there. Copies of one are made
-// without Terraform.
+// prepareVMs makes VMs with a MAAS without delays, and checks that all exist.
+// With copied, it copies one VM without Terraform.
 func (w *workspace) prepareVMs(ctx context.Context, l workload, copied bool) error {
 	args := []string{"apply", "-no-color", "-auto-approve", "-parallelism=64"}
 	variables := []string{"TF_VAR_poll_interval=100ms"}

@@ -8,18 +8,18 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// kind is what a workload makes.
+// kind is what a workload makes: VMs or hosts.
 type kind struct {
 	one, many   string // as the report calls it
 	folder      string // below a side's configuration
 	createTime  func(sim.Latency) time.Duration
 	destroyTime func(sim.Latency) time.Duration
 	model       func(n int, times sim.Latency) sim.Model
-	variable    string // of the configuration: how many there are to be
+	variable    string // the configuration's variable for their number
 	countLeft   func(*sim.Server) (have, done int)
 }
 
-// vms are VMs on VM hosts that are there.
+// vms are VMs on VM hosts that exist already.
 var vms = kind{
 	one: "VM", many: "VMs", folder: ".", variable: "vms",
 	createTime:  func(l sim.Latency) time.Duration { return l.Compose + l.Commission + l.Deploy },
@@ -27,7 +27,7 @@ var vms = kind{
 	model:       vmModel, countLeft: countVMs,
 }
 
-// hosts are VM hosts on bare machines.
+// hosts are bare machines that become VM hosts.
 var hosts = kind{
 	one: "host", many: "hosts", folder: "hosts", variable: "hosts",
 	createTime:  func(l sim.Latency) time.Duration { return l.Deploy + l.FirstBoot + l.Inventory },
@@ -42,7 +42,7 @@ var lateHosts = func() kind {
 	return k
 }()
 
-// firstBoots is what the first boots of the hosts took, from the shortest on.
+// firstBoots are the durations of the hosts' first boots, the shortest first.
 func (w *workspace) firstBoots() (drawn []time.Duration) {
 	for _, m := range w.maas.Machines() {
 		if m.FirstBoot > 0 {
@@ -53,9 +53,10 @@ func (w *workspace) firstBoots() (drawn []time.Duration) {
 	return drawn
 }
 
-// idealTimesOfBoots is what MAAS needs for hosts with these first boots, and for the one in the
-// middle. Each takes the rest of its time besides. No order of so many at once is shorter
-// than the longest of them, or than all of them evenly spread.
+// idealTimesOfBoots returns what MAAS needs for all hosts with these first
+// boots, and for the median one. rest is the time that each needs besides its
+// boot. No order can be faster than the longest host, or than all hosts spread
+// evenly over the parallelism.
 func idealTimesOfBoots(boots []time.Duration, parallelism int, rest time.Duration) (all, one time.Duration) {
 	if len(boots) == 0 {
 		return 0, 0
@@ -67,8 +68,8 @@ func idealTimesOfBoots(boots []time.Duration, parallelism int, rest time.Duratio
 	return max(all, boots[len(boots)-1]+rest), boots[len(boots)/2] + rest
 }
 
-// countVMs is how many VMs are in the simulated LXDs, and how many of them MAAS
-// has deployed.
+// countVMs counts the VMs in the simulated LXDs, and those that MAAS has
+// deployed.
 func countVMs(maas *sim.Server) (have, done int) {
 	for _, m := range maas.Machines() {
 		if m.Host != "" && m.StatusName == "Deployed" {
@@ -78,7 +79,7 @@ func countVMs(maas *sim.Server) (have, done int) {
 	return len(maas.Instances()), done
 }
 
-// countHosts is how many machines somebody has, and how many of them are VM
+// countHosts counts the machines that have an owner, and those that are VM
 // hosts.
 func countHosts(maas *sim.Server) (have, done int) {
 	for _, m := range maas.Machines() {
@@ -92,5 +93,5 @@ func countHosts(maas *sim.Server) (have, done int) {
 	return have, done
 }
 
-// configFor is the part of a side's configuration that does this work.
+// configFor is the part of a side's configuration for this kind of work.
 func (k kind) configFor(config fs.FS) (fs.FS, error) { return fs.Sub(config, k.folder) }

@@ -1,28 +1,30 @@
-// Bench measures what a Terraform provider asks of MAAS, and of the machine
-// that it runs on, and holds it to budgets.
+// Bench measures how a Terraform provider uses MAAS and the machine that it
+// runs on, and compares that with budgets.
 //
 //	bench [-bin DIR] [-vms N,N] [-reads N] [-growth N,N] [-hosts N] [-parallelism P,P]
 //	      [-markdown] [-journals DIR] [-peer BINARY [-peer-config DIR]]
 //
-// A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
-// simulated MAAS with 50 VM hosts, which counts what it is asked, and turns bare
-// machines into VM hosts, at the first of the parallelisms. Calls,
-// connections and machine objects come from the simulator's journal; CPU time
-// and memory are the provider processes' own, without Terraform's. Where a
-// budget is missed, bench says which and exits with 1.
+// A real Terraform or OpenTofu creates, plans, changes and destroys VMs. MAAS
+// is simulated, with 50 VM hosts, and counts its calls. At the first of the
+// parallelisms, Terraform also turns bare machines into VM hosts. Calls,
+// connections and machine objects come from the simulator's journal. CPU time
+// and memory are those of the provider processes, without Terraform's. When a
+// budget is missed, bench names it and exits with 1.
 //
-// Plans and refreshes of many VMs are done once more with a provider that has the same
-// schemas and does nothing: what remains is the cost of Terraform's plugin framework.
-// Plans of thousands of VMs must cost no more for each than those of fewer. These VMs are
-// copies of one that our provider has made. Of the first number of hosts, first boots that
-// take random times are measured, too.
+// Plans and refreshes of many VMs are also done with a provider that has the
+// same schemas and does nothing. Its cost is that of Terraform's plugin
+// framework. In plans of thousands of VMs, each VM must cost no more than in
+// smaller plans. These VMs are copies of one that our provider has made. The
+// first number of hosts is also measured with first boots that take random
+// times.
 //
-// -peer does the same work with another provider, on a MAAS of the same kind
-// in the same run, and prints it as a second column. Without -peer-config it is
-// canonical/maas, for which peers/canonical has a configuration. DIR holds another
-// provider's: *.tf files that name one provider in required_providers, and
-// may declare the variables of config/main.tf. Where it has a folder hosts, that
-// provider makes hosts, too, with the variables of config/hosts/main.tf.
+// -peer does the same work with another provider, on a MAAS of the same kind in
+// the same run, and prints it as a second column. Without -peer-config that
+// provider is canonical/maas, for which peers/canonical has a configuration.
+// DIR holds the configuration for another one: *.tf files that name one
+// provider in required_providers. They may declare the variables of
+// config/main.tf. If DIR has a folder hosts, that provider makes hosts, too,
+// with the variables of config/hosts/main.tf.
 package main
 
 import (
@@ -83,12 +85,12 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
 	f.StringVar(&o.peer, "peer", "", "`binary` of another provider to compare with")
-	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration; by default that for canonical/maas")
+	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration (default: the one for canonical/maas)")
 	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
 	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
-	f.Var(&o.growth, "growth", "`numbers` of VMs to plan, whose costs for each are compared; empty for none")
-	f.Var(&o.hosts, "hosts", "`numbers` of machines to make hosts of, plan, change and destroy; empty for none")
-	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform may do at once")
+	f.Var(&o.growth, "growth", "`numbers` of VMs to plan, to compare the cost of each VM; empty for none")
+	f.Var(&o.hosts, "hosts", "`numbers` of machines to turn into hosts, plan, change and destroy; empty for none")
+	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform runs at once")
 	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
 	if err := f.Parse(args); err != nil {
@@ -96,22 +98,22 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	}
 	switch {
 	case f.NArg() > 0:
-		return o, fmt.Errorf("%q is no flag; bench -h lists them", f.Arg(0))
+		return o, fmt.Errorf("%q is not a flag; bench -h lists the flags", f.Arg(0))
 	case o.peer == "" && o.peerConfig != "":
-		return o, errors.New("-peer-config is a configuration for a provider: name its binary with -peer")
+		return o, errors.New("-peer-config is the configuration of another provider: name its binary with -peer")
 	case len(o.parallelism) == 0:
-		return o, errors.New("-parallelism: name at least one number, as 10")
+		return o, errors.New("-parallelism: name at least one number, for example 10")
 	case len(o.vms)+len(o.reads)+len(o.growth)+len(o.hosts) == 0:
 		return o, errors.New("-vms, -reads, -growth and -hosts are all empty: there is nothing to measure")
 	}
 	slices.Sort(o.growth)
 	if len(o.growth) == 1 || len(slices.Compact(slices.Clone(o.growth))) < len(o.growth) {
-		return o, errors.New("-growth: name two numbers or more, each once, as 1000,5000")
+		return o, errors.New("-growth: name at least two different numbers, for example 1000,5000")
 	}
 	return o, nil
 }
 
-// sides are our provider and, where there is one, the other.
+// sides are our provider and, with -peer, the other one.
 func (o options) sides() ([]side, error) {
 	ours, err := ourSide(filepath.Join(o.bin, cli.ProviderBinary))
 	if err != nil || o.peer == "" {
@@ -136,8 +138,8 @@ func (o options) peersConfig() (fs.FS, error) {
 	return fs.Sub(canonicalConfig, "peers/canonical")
 }
 
-// run measures all that was asked for, prints it, and fails where a budget is
-// missed.
+// run measures what the flags ask for and prints it. It returns an error where
+// a budget is missed.
 func run(ctx context.Context, o options) error {
 	sides, err := o.sides()
 	if err != nil {

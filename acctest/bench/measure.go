@@ -11,52 +11,56 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// measurement is one command of one side.
+// measurement is what one command of one side used.
 type measurement struct {
 	Calls         int
-	Polls         int            // calls that read machines by their ids, for all who wait for one
+	Polls         int            // calls that read machines by their ids, shared by all that wait for one
 	Shared        int            // calls that can serve several VMs: polls and lists; see isShared
 	Refreshes     int            // calls that let MAAS look at an LXD
 	Failed        []string       // calls that were not answered with 2xx: "409 POST machines/{id}/ deploy"
-	Routes        map[string]int // calls by route; polls have their own
+	Routes        map[string]int // calls by route; polls have routes of their own
 	Objects       int            // machine objects in all answers
 	Looks         int            // machine objects in answers to reads of machines
-	AllowedLooks  int            // the most of them that are in pace; see allowedLooks
+	AllowedLooks  int            // the most such objects that keep the pace; see allowedLooks
 	Connections   int
 	Wall          time.Duration
-	Ideal         time.Duration   // what MAAS itself needs; zero: nothing to compare with
+	Ideal         time.Duration   // the time that MAAS itself needs; zero: there is nothing to compare with
 	Span          time.Duration   // median of the machines: from the first write to the last one
-	IdealSpan     time.Duration   // what MAAS itself needs for one; zero: nothing to compare with
-	OthersShare   float64         // the share of the CPUs that others used; zero, too, where that is unknown
-	Boots         []time.Duration // what the first boots of hosts took, from the shortest on, where they differ
+	IdealSpan     time.Duration   // the time that MAAS itself needs for one; zero: there is nothing to compare with
+	OthersShare   float64         // the share of the CPUs that others used; zero, too, where it is unknown
+	Boots         []time.Duration // durations of the hosts' first boots, the shortest first, where they differ
 	Usage         usage
 	OverFramework *frameworkRatio // compared with the framework alone; nil: not measured
 }
 
-// regionTag is the tag by which our own provider knows a MAAS.
+// regionTag is the tag by which our provider recognises a MAAS.
 const regionTag = "maaslxd-region"
 
-// refreshRoute lets MAAS look at an LXD.
+// refreshRoute is the call that lets MAAS look at an LXD.
 const refreshRoute = "POST vm-hosts/{id}/ refresh"
 
-// isPoll tells a shared poll: one read of machines by their ids.
+// isPoll reports whether a call is a shared poll: one read of machines by their
+// ids.
 func isPoll(c sim.Call) bool {
 	return report.RouteOf(c) == report.PollRoute
 }
 
-// isShared tells a read that is no single thing's: of machines by ids or by
-// names or VM hosts, or of a list of hosts, zones, pools or images. A provider that reads
-// them anew for each VM does so by its own choice, and the calls for each show
-// it. What was allocated for an agent is one thing's: machines do not show
-// their agents, so that nobody could tell the answers to several apart.
+// isShared reports whether a read can serve several VMs or hosts. Such are
+// reads of machines by ids, names or VM hosts, and lists of hosts, zones, pools
+// or images. A provider that repeats them for each VM chooses to, and the calls
+// for each VM show it.
+//
+// A read of the machines of one agent serves one thing only. Machines do not
+// show their agents, so nobody could tell several answers apart.
 func isShared(c sim.Call) bool {
 	if c.Route == "POST tags/" && slices.Contains(c.Form["name"], regionTag) {
-		return true // made once for all that is ever made in a MAAS
+		return true // made once for everything in a MAAS
 	}
 	return strings.HasPrefix(c.Route, http.MethodGet+" ") && !strings.Contains(c.Route, "{") && !isAgentRead(c)
 }
 
-// isAgentRead tells a look for what was allocated for one agent.
+// isAgentRead reports whether a call looks for the machines allocated to one
+// agent.
 func isAgentRead(c sim.Call) bool { return report.RouteOf(c) == report.AgentRoute }
 
 // measureJournal sums up a journal.
@@ -86,12 +90,13 @@ func measureJournal(j sim.Journal, wall time.Duration, used usage) measurement {
 	return m
 }
 
-// minReadInterval is the time between two looks at a machine that is in flight.
+// minReadInterval is the time between two looks at a machine that is in
+// transition.
 const minReadInterval = 5 * time.Second
 
-// allowedLooks is how many machine objects looks at machines may bring: for
-// each machine one when it is first met, and one for each interval begun from
-// then until the last call that is about it.
+// allowedLooks is how many machine objects the looks at machines may return.
+// For each machine this is one when it is first seen, and one for each interval
+// until the last call about it.
 func allowedLooks(calls []sim.Call) int {
 	first, last := map[string]time.Time{}, map[string]time.Time{}
 	for _, c := range calls {
@@ -109,9 +114,9 @@ func allowedLooks(calls []sim.Call) int {
 	return allowed
 }
 
-// medianSpan is how long a machine was worked on: the median of the times from the
-// first write to the last one. What Terraform itself takes is not in it, and
-// other programs on the computer hardly lengthen it: most of it is waiting.
+// medianSpan is the time from the first write to the last one about a machine,
+// as the median of all machines. Terraform's own time is not in it. Other
+// programs on the computer hardly lengthen it, because most of it is waiting.
 func medianSpan(calls []sim.Call) time.Duration {
 	first, last := map[string]time.Time{}, map[string]time.Time{}
 	for _, c := range calls {
@@ -136,7 +141,7 @@ func medianSpan(calls []sim.Call) time.Duration {
 	return spans[len(spans)/2]
 }
 
-// machinesOf are the system ids of the machines that a call is about.
+// machinesOf returns the system ids of the machines that a call is about.
 func machinesOf(c sim.Call) []string {
 	_, below, ok := strings.Cut(c.Path, "/machines/")
 	if !ok {

@@ -10,13 +10,13 @@ import (
 const (
 	// vmHosts is the number of VM hosts in the simulated MAAS, for VMs.
 	vmHosts = 50
-	// vmCores, vmMemoryMiB and vmDiskGB are what a VM of a configuration may
-	// take at most, so that all of them find room.
+	// vmCores, vmMemoryMiB and vmDiskGB are the most that a VM of a
+	// configuration may take, so that all find room.
 	vmCores, vmMemoryMiB, vmDiskGB = 2, 4096, 20
 )
 
-// simulatedTimes are the times that MAAS takes in a run that is measured. Real ones
-// are minutes: what a provider wastes shows the better the shorter they are.
+// simulatedTimes are the times that MAAS takes in a measured run. Real ones are
+// minutes. The shorter they are, the better they show what a provider wastes.
 var simulatedTimes = sim.Latency{
 	Call: 20 * time.Millisecond, Compose: 300 * time.Millisecond,
 	Commission: 5 * time.Second, Deploy: 5 * time.Second,
@@ -24,16 +24,16 @@ var simulatedTimes = sim.Latency{
 	FirstBoot: 3 * time.Second, Inventory: 500 * time.Millisecond,
 }
 
-// varyingBootTimes are those times with first boots of 2 to 20 s: what a provider has learned of
-// one host says nothing of the next.
+// varyingBootTimes are the same times with first boots of 2 to 20 s. So a
+// provider learns nothing for the next host from one host.
 var varyingBootTimes = func() sim.Latency {
 	l := simulatedTimes
 	l.FirstBoot, l.FirstBootMost = 2*time.Second, 20*time.Second
 	return l
 }()
 
-// instantTimes is a MAAS in which only calls take time: for making VMs that are
-// then read.
+// instantTimes are those of a MAAS in which only calls take time. It makes VMs
+// that are then read.
 var instantTimes = sim.Latency{Call: simulatedTimes.Call}
 
 // emptyModel is a MAAS without machines.
@@ -47,8 +47,8 @@ func emptyModel(times sim.Latency) sim.Model {
 	}
 }
 
-// vmModel is a MAAS with room for so many VMs even if all of them go to the
-// same host: a provider that places badly is to be measured, not stopped.
+// vmModel is a MAAS with room for that many VMs even if all go to one host. A
+// provider that places badly is to be measured, not stopped.
 func vmModel(vms int, times sim.Latency) sim.Model {
 	m := emptyModel(times)
 	for i := range vmHosts {
@@ -60,7 +60,7 @@ func vmModel(vms int, times sim.Latency) sim.Model {
 	return m
 }
 
-// hostModel is a MAAS with twice as many bare machines as are to be hosts.
+// hostModel is a MAAS with twice as many bare machines as hosts are wanted.
 func hostModel(hosts int, times sim.Latency) sim.Model {
 	m := emptyModel(times)
 	for i := range 2 * hosts {
@@ -71,7 +71,7 @@ func hostModel(hosts int, times sim.Latency) sim.Model {
 	return m
 }
 
-// waves is how often so many at once must be begun until all are done.
+// waves is how many batches of that parallelism are needed until all are done.
 func waves(vms, parallelism int) time.Duration {
 	return time.Duration((vms + parallelism - 1) / parallelism)
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// numbers is a flag with positive numbers, comma separated; an empty text is
-// none.
+// numbers is a flag with positive numbers, separated by commas. An empty text
+// is no number.
 type numbers []int
 
-// String is how the flag is written.
+// String writes the flag's value.
 func (n *numbers) String() string {
 	var words []string
 	for _, number := range *n {
@@ -19,13 +19,13 @@ func (n *numbers) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set reads the flag.
+// Set reads the flag's value.
 func (n *numbers) Set(text string) error {
 	*n = nil
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		number, err := strconv.Atoi(word)
 		if err != nil || number < 1 {
-			return fmt.Errorf("%q is no number from 1 on", word)
+			return fmt.Errorf("%q is not a number of at least 1", word)
 		}
 		*n = append(*n, number)
 	}

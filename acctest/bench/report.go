@@ -38,7 +38,7 @@ var tableRows = []struct {
 	}},
 }
 
-// formatOverFramework is a figure over that of the framework alone.
+// formatOverFramework shows a figure divided by that of the framework alone.
 func formatOverFramework(m measurement, of func(frameworkRatio) float64) string {
 	if m.OverFramework == nil {
 		return report.NoValue
@@ -61,7 +61,7 @@ func formatOverIdeal(m measurement) string {
 	return strconv.FormatFloat(m.overIdeal(), 'f', 2, 64)
 }
 
-// formatBootRange tells the shortest and the longest first boot.
+// formatBootRange shows the shortest and the longest first boot.
 func formatBootRange(boots []time.Duration) string {
 	if len(boots) == 0 {
 		return report.NoValue
@@ -69,7 +69,7 @@ func formatBootRange(boots []time.Duration) string {
 	return formatSeconds(boots[0]) + " to " + formatSeconds(boots[len(boots)-1])
 }
 
-// overIdeal is the wall time over what MAAS itself needs.
+// overIdeal is the wall time divided by what MAAS itself needs.
 func (m measurement) overIdeal() float64 { return m.Wall.Seconds() / m.Ideal.Seconds() }
 
 // atLeastSign marks the usage of processes that were not all seen to end.

@@ -22,14 +22,14 @@ var canonicalConfig embed.FS
 
 // side is a column: a provider, and a configuration that does the work.
 type side struct {
-	name   string // heads the column
+	name   string // head of the column
 	binary string // absolute path
-	source string // as required_providers has it
-	ours   bool   // it is the one that budgets are for
+	source string // as in required_providers
+	ours   bool   // the provider whose budgets are checked
 	config fs.FS  // with *.tf files at its root for VMs, and in hosts for hosts
 }
 
-// ourSide is our own provider's.
+// ourSide is the column of our own provider.
 func ourSide(binary string) (side, error) {
 	config, err := fs.Sub(ourConfig, "config")
 	if err != nil {
@@ -86,12 +86,12 @@ func sourceOf(config fs.FS) (string, error) {
 	return sources[0], nil
 }
 
-// program is the file name that Terraform expects of the provider.
+// program is the file name that Terraform expects for the provider.
 func (s side) program() string { return "terraform-provider-" + path.Base(s.source) }
 
-// install prepares a folder in which the CLI runs this side: its
+// install prepares a folder in which the CLI runs this side. It writes the
 // configuration for a kind of work, a stand-in in the provider's place, and the
-// CLI configuration file, whose path it returns.
+// CLI configuration file. It returns the path of that file.
 func (s side) install(dir string, k kind) (string, error) {
 	config, err := k.configFor(s.config)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s side) install(dir string, k kind) (string, error) {
 	return rc, os.WriteFile(rc, []byte(text.String()), 0o600)
 }
 
-// sidesFor are the sides that have a configuration for a kind of work.
+// sidesFor returns the sides that have a configuration for a kind of work.
 func sidesFor(k kind, sides []side) []side {
 	return slices.DeleteFunc(slices.Clone(sides), func(s side) bool {
 		found, err := fs.Glob(s.config, path.Join(k.folder, "*.tf"))

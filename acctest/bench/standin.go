@@ -15,10 +15,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/bench/frameworkonly"
 )
 
-// frameworkOnlyVariable makes this program the framework alone, in a provider's place.
+// frameworkOnlyVariable makes this program serve the provider that is the
+// framework alone.
 const frameworkOnlyVariable = "MAASLXD_BENCH_ALONE"
 
-// serveFrameworkOnly is that provider.
+// serveFrameworkOnly serves that provider.
 func serveFrameworkOnly() {
 	if err := frameworkonly.ServeProvider(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -26,16 +27,16 @@ func serveFrameworkOnly() {
 	}
 }
 
-// Variables that make this program a provider's stand-in. Terraform passes
+// Variables that make this program stand in for a provider. Terraform passes
 // its environment on.
 const (
 	providerVariable = "MAASLXD_BENCH_PROVIDER" // path of the real provider
 	usageVariable    = "MAASLXD_BENCH_USAGE"    // path of the file for notes
 )
 
-// runStandIn is what Terraform starts in a provider's place: it starts the real
-// one, which speaks with Terraform by itself, waits for it, and writes down
-// what it used. It returns the exit status.
+// runStandIn is what Terraform starts in a provider's place. It starts the real
+// provider, which speaks with Terraform directly. It waits for the end and
+// writes down what the provider used. It returns the exit status.
 func runStandIn(provider, notes string) int {
 	cmd := exec.Command(provider, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -45,7 +46,7 @@ func runStandIn(provider, notes string) int {
 	if self, err := os.Executable(); err == nil && self == provider {
 		cmd.Env = append(cmd.Env, frameworkOnlyVariable+"=yes")
 	}
-	// An interrupt of the terminal reaches the provider, too, and is its matter.
+	// The terminal sends an interrupt to the provider, too, which handles it.
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 	if err := cmd.Start(); err != nil {
@@ -65,10 +66,10 @@ func runStandIn(provider, notes string) int {
 		err = appendNote(notes, processNoteOf(cmd.ProcessState))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench: cannot write down what the provider used:", err)
+		fmt.Fprintln(os.Stderr, "bench: cannot write the usage of the provider:", err)
 		return 1
 	}
-	return max(cmd.ProcessState.ExitCode(), 0) // -1: ended by a signal, as Terraform does in the end
+	return max(cmd.ProcessState.ExitCode(), 0) // -1: a signal ended it, as Terraform does last
 }
 
 // appendNote adds a line to the notes. Several stand-ins write to one file.

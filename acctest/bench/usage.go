@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// processNote is what a stand-in writes down about a provider process: when it has
-// begun, and when it has ended.
+// processNote is what a stand-in writes down about a provider process, first at
+// its start and again at its end.
 type processNote struct {
 	PID      int           `json:"pid"`
 	Ended    bool          `json:"ended"`
@@ -22,7 +22,7 @@ type processNote struct {
 	ExitCode int           `json:"exit_code"`
 }
 
-// processNoteOf is wait4's account of a process that has ended.
+// processNoteOf is what wait4 reports of an ended process.
 func processNoteOf(p *os.ProcessState) processNote {
 	n := processNote{PID: p.Pid(), Ended: true, CPU: p.UserTime() + p.SystemTime(), ExitCode: p.ExitCode()}
 	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
@@ -39,16 +39,16 @@ type usage struct {
 	Processes int
 	CPU       time.Duration
 	PeakKiB   int64 // of the largest process
-	Unknown   int   // processes that outlived the command: what they used is not in here
+	Unknown   int   // processes that outlived the command; their usage is not in here
 }
 
 // readUsage sums up the notes of one command. Terraform kills a provider that
-// does not end within two seconds; what it used is unknown then, and it is
-// ended here.
+// does not end within two seconds. Its usage is then unknown. Processes that
+// still run are killed here.
 func readUsage(path string) (usage, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usage{}, fmt.Errorf("the provider was never started in its stand-in's place")
+		return usage{}, fmt.Errorf("Terraform never started the provider through its stand-in")
 	} else if err != nil {
 		return usage{}, err
 	}
@@ -60,7 +60,7 @@ func readUsage(path string) (usage, error) {
 		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return u, fmt.Errorf("cannot read what the provider used: %w", err)
+			return u, fmt.Errorf("cannot read the usage of the provider: %w", err)
 		}
 		alive[n.PID] = !n.Ended
 		if !n.Ended {

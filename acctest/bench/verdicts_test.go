@@ -11,7 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/bench/report"
 )
 
-// TestJudgedAlone: a plan that takes too much over the framework alone misses a budget.
+// TestJudgedAlone: a plan that takes too much more than the framework alone
+// misses a budget.
 func TestJudgedAlone(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -41,7 +42,7 @@ func TestJudgedAlone(t *testing.T) {
 	}
 }
 
-// TestJudgedRounds: one round that somebody disturbed does not count.
+// TestJudgedRounds: one disturbed round does not change the result.
 func TestJudgedRounds(t *testing.T) {
 	t.Parallel()
 	of := func(ours, alone time.Duration) round {
@@ -56,7 +57,8 @@ func TestJudgedRounds(t *testing.T) {
 	}
 }
 
-// TestJudgedGrowth: what costs more for each of many VMs than for each of few misses a budget.
+// TestJudgedGrowth: a budget is missed where each of many VMs costs more than
+// each of few.
 func TestJudgedGrowth(t *testing.T) {
 	t.Parallel()
 	few := measurement{Calls: 100, Usage: usage{CPU: 10 * time.Second, PeakKiB: 100 << 10}}
@@ -92,8 +94,8 @@ func TestJudgedGrowth(t *testing.T) {
 	}
 }
 
-// TestJudgedBoots: hosts are held to the first boots that were drawn, and VMs' ends to
-// what MAAS needs.
+// TestJudgedBoots: hosts are compared with the first boots that were drawn, and
+// VMs' ends with what MAAS needs.
 func TestJudgedBoots(t *testing.T) {
 	t.Parallel()
 	drawn := []time.Duration{2 * time.Second, 10 * time.Second, 18 * time.Second}
@@ -128,7 +130,8 @@ func TestJudgedBoots(t *testing.T) {
 	}
 }
 
-// TestCopyState: a copy has its own names, also in what the provider keeps besides.
+// TestCopyState: a copy has its own names, also in the provider's private
+// state.
 func TestCopyState(t *testing.T) {
 	t.Parallel()
 	private, err := json.Marshal(map[string][]byte{"vm": []byte(`{"key":"me/bench-1"}`)})

@@ -16,13 +16,13 @@ import (
 type step struct {
 	name       string
 	args       []string
-	changed    bool                                  // the configuration's variable of that name
-	ideal      func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time worth comparing with
-	createsAll bool                                  // from nothing
-	wantLeft   func(n int) int                       // how many there must be, finished, at its end
+	changed    bool                                  // the value of the configuration's variable "changed"
+	ideal      func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time to compare with
+	createsAll bool                                  // it begins with nothing
+	wantLeft   func(n int) int                       // how many must exist, finished, at its end
 }
 
-// command is the step's, for Terraform.
+// command is the step's Terraform command line.
 func (s step) command(parallelism int) []string {
 	return append([]string{s.args[0], "-no-color", "-parallelism=" + strconv.Itoa(parallelism)}, s.args[1:]...)
 }
@@ -43,7 +43,7 @@ var lifeSteps = []step{
 	{name: "destroy", args: []string{"destroy", "-auto-approve"}, changed: true, ideal: idealDestroyTime, wantLeft: wantNone},
 }
 
-// readSteps is what is done most often: nothing changes.
+// readSteps are the most frequent commands: nothing changes.
 var readSteps = []step{
 	{name: "plan", args: []string{"plan"}, wantLeft: wantAll},
 	{name: "refresh", args: []string{"apply", "-refresh-only", "-auto-approve"}, wantLeft: wantAll},
@@ -58,15 +58,15 @@ type workload struct {
 	kind             kind
 	n                int
 	times            sim.Latency
-	pollInterval     string // time between two looks of ours; empty: the provider's default
+	pollInterval     string // the provider's poll interval, for our side; empty: the default
 	prepare          bool   // they are made first, unmeasured
-	copiesFirst      bool   // of ours only the first is, and the others are copies of it
+	copiesFirst      bool   // of ours only the first is made so; the others are copies of it
 	judgesGrowth     bool   // compared with the same work on other numbers of VMs
-	againstFramework bool   // each step is done with the framework alone, too
+	againstFramework bool   // each step is also done with the framework alone
 	turns            []parallelSteps
 }
 
-// parallelSteps is steps at one parallelism: a table of the report.
+// parallelSteps are steps at one parallelism: a table of the report.
 type parallelSteps struct {
 	parallelism int
 	steps       []step
@@ -107,12 +107,12 @@ type bench struct {
 	log      io.Writer
 	began    time.Time
 	load     string // of the machine, before the bench
-	journals string // directory to keep them in; empty: none are kept
+	journals string // directory that keeps them; empty: none are kept
 	tables   []table
 	verdicts []report.Verdict
 }
 
-// table is a turn, measured on every side.
+// table has one run of steps, measured on every side.
 type table struct {
 	kind           kind
 	n, parallelism int
@@ -121,13 +121,13 @@ type table struct {
 	cells          [][]measurement // by step, then by side
 }
 
-// measure does all workloads, each on one side after the other.
+// measure does all workloads, on one side after the other.
 func (b *bench) measure(ctx context.Context, sides []side, work []workload) error {
 	var grown []table
 	for _, load := range work {
 		first, able := len(b.tables), sidesFor(load.kind, sides)
 		if load.judgesGrowth {
-			able = able[:1] // whose growth is judged
+			able = able[:1] // only ours is judged for growth
 		}
 		for _, t := range load.turns {
 			b.tables = append(b.tables, table{load.kind, load.n, t.parallelism, t.steps, able, make([][]measurement, len(t.steps))})
@@ -148,8 +148,8 @@ func (b *bench) measure(ctx context.Context, sides []side, work []workload) erro
 	return nil
 }
 
-// measureWorkload does one workload on one side, and adds its measurements to the
-// tables of its turns.
+// measureWorkload does one workload on one side, and adds its measurements to
+// its tables.
 func (b *bench) measureWorkload(ctx context.Context, s side, l workload, tables []table) error {
 	w, err := newWorkspace(b.cli, s, l)
 	if err != nil {
@@ -182,7 +182,7 @@ func (b *bench) measureWorkload(ctx context.Context, s side, l workload, tables 
 	return nil
 }
 
-// measureStep runs and measures a step, and sees that its work was really done.
+// measureStep runs and measures a step, and checks that its work was done.
 func (w *workspace) measureStep(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
 	variables := []string{"TF_VAR_changed=" + strconv.FormatBool(s.changed)}
 	if l.pollInterval != "" {
@@ -207,7 +207,7 @@ func (w *workspace) measureStep(ctx context.Context, s step, l workload, paralle
 	return m, journal, nil
 }
 
-// logProgress tells people, who wait, what is going on.
+// logProgress prints a line for people, who wait.
 func (b *bench) logProgress(format string, args ...any) {
 	fmt.Fprintf(b.log, "%6s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
 }

@@ -29,7 +29,7 @@ type workspace struct {
 	maas *sim.Server
 }
 
-// newWorkspace makes a folder and a MAAS, both for one side and one load.
+// newWorkspace makes a folder and a MAAS, both for one side and one workload.
 func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 	maas, err := sim.New(l.kind.model(l.n, l.times))
 	if err != nil {
@@ -58,17 +58,17 @@ func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 	return w, nil
 }
 
-// close ends the MAAS and removes the folder.
+// close stops the MAAS and removes the folder.
 func (w *workspace) close() {
 	_ = w.maas.Stop()
 	_ = os.RemoveAll(w.dir)
 }
 
-// usageFile is the file in which stand-ins write.
+// usageFile is the file that stand-ins write to.
 func (w *workspace) usageFile() string { return filepath.Join(w.dir, "usage.json") }
 
-// runCommand runs one command with the variables, from an empty journal on, and
-// measures it. The journal is what it was measured by.
+// runCommand empties the journal, runs one command with the variables, and
+// measures it. It returns the journal, too.
 func (w *workspace) runCommand(ctx context.Context, args, variables []string) (measurement, sim.Journal, error) {
 	if err := os.RemoveAll(w.usageFile()); err != nil {
 		return measurement{}, sim.Journal{}, err

@@ -13,33 +13,35 @@ import (
 	"time"
 )
 
-// product is a CLI that is built from its Go module.
+// product is a CLI that can be built from its Go module.
 type product struct {
-	name, version string // "OpenTofu", "1.12.6": as the CLI's own "version" prints them
-	program       string // what the CLI is called: "tofu"
-	module, main  string // path of the module, and of the program's package in it
-	// prepare writes a module into scratch that builds, where the one in dir does not. It is
-	// nil where the module builds as it is.
+	name, version string // "OpenTofu", "1.12.6": as the CLI prints them for "version"
+	program       string // name of the binary: "tofu"
+	module, main  string // path of the module, and of the package with the program
+	// prepare writes a copy of the module into scratch that builds, where the
+	// module in dir does not. It is nil where the module builds as it is.
 	prepare func(dir, scratch string) error
 }
 
-// openTofu is built where no CLI is found, too.
+// openTofu is also built where no CLI is found.
 var openTofu = product{
 	name: "OpenTofu", version: "1.12.6", program: "tofu",
 	module: "github.com/opentofu/opentofu", main: "./cmd/tofu",
 }
 
-// terraform has what the oldest Terraform lacks: actions (since 1.14) and queries.
+// terraform has what the oldest supported Terraform lacks: actions (since 1.14)
+// and queries.
 var terraform = product{
 	name: "Terraform", version: "1.16.0", program: "terraform",
 	module: "github.com/hashicorp/terraform", main: ".", prepare: copyWithoutMissingBackends,
 }
 
-// products are those that BuildVariable may ask for.
+// products are the values that BuildVariable may have.
 var products = map[string]product{"opentofu": openTofu, "terraform": terraform}
 
-// findOrBuild returns the product below ToolsDir, which it builds once for each version. It
-// needs go and the module proxy, a gigabyte of memory and 5 to 10 minutes of CPU.
+// findOrBuild returns the product below ToolsDir. It builds each version once.
+// A build needs go and the module proxy, a gigabyte of memory and 5 to 10
+// minutes of CPU.
 func (f *Finder) findOrBuild(ctx context.Context, p product) (CLI, error) {
 	path := filepath.Join(f.ToolsDir, strings.ToLower(p.name)+"-"+p.version, p.program)
 	if c, err := identifyCLI(ctx, path, f.Environ); err == nil {
@@ -56,9 +58,9 @@ func (f *Finder) findOrBuild(ctx context.Context, p product) (CLI, error) {
 	return identifyCLI(ctx, path, f.Environ)
 }
 
-// build builds in the module's own directory: its go.mod has a replace, which go install
-// refuses for a module that is not the main one. The binary gets its name when it is
-// whole, so two builds at once do no harm.
+// build builds in the module's own directory. Its go.mod has a replace, which
+// go install refuses for a module that is not the main one. The binary gets its
+// final name when it is complete, so two builds at once do no harm.
 func (f *Finder) build(ctx context.Context, p product, path string) error {
 	dir, err := f.download(ctx, p)
 	if err != nil {
@@ -90,7 +92,7 @@ func (f *Finder) build(ctx context.Context, p product, path string) error {
 	return os.Rename(part, path)
 }
 
-// download brings the module into the module cache and returns where.
+// download brings the module into the module cache and returns its directory.
 func (f *Finder) download(ctx context.Context, p product) (string, error) {
 	var out bytes.Buffer
 	cmd := f.goCommand(ctx, "", "mod", "download", "-json", p.module+"@v"+p.version)
@@ -106,7 +108,7 @@ func (f *Finder) download(ctx context.Context, p product) (string, error) {
 	return module.Dir, nil
 }
 
-// runReporting tells every minute that a long build is still at work.
+// runReporting runs a long build, and logs every minute that it still works.
 func (f *Finder) runReporting(cmd *exec.Cmd, name string) error {
 	start := time.Now()
 	tick := time.NewTicker(time.Minute)
@@ -123,7 +125,7 @@ func (f *Finder) runReporting(cmd *exec.Cmd, name string) error {
 	}
 }
 
-// goCommand is a go command free of flags and workspaces that are meant for
+// goCommand is a go command without the flags and workspaces that are meant for
 // our own module. It has low priority where nice exists.
 func (f *Finder) goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	name := "go"

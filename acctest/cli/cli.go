@@ -1,8 +1,8 @@
-// Package cli finds the Terraform that the acceptance tests, the demo and the
-// documentation run: HashiCorp's Terraform or OpenTofu, whichever is at hand.
+// Package cli finds the CLI that the acceptance tests, the demo and the
+// documentation run: HashiCorp's Terraform or OpenTofu, whichever exists.
 //
-// Where neither is, OpenTofu is built from its Go module, so that a machine
-// with nothing but Go can run everything. Neither program is ever shipped.
+// Where there is neither, it builds OpenTofu from its Go module, so that a
+// machine with only Go can run everything. No release contains either program.
 package cli
 
 import (
@@ -14,29 +14,30 @@ import (
 	"time"
 )
 
-// PathVariable names the environment variable that decides which CLI is used.
+// PathVariable is the environment variable with the path of the CLI to use.
 // terraform-plugin-testing reads the same one.
 const PathVariable = "TF_ACC_TERRAFORM_PATH"
 
-// minMajor and minMinor are the oldest version that both Terraform and
-// OpenTofu must have: write-only attributes came with 1.11 in either.
+// minMajor and minMinor are the oldest version that is accepted, of Terraform
+// and OpenTofu alike: 1.11 brought write-only attributes to both.
 const minMajor, minMinor = 1, 11
 
-// versionTimeout bounds one "version" call: it touches neither network nor
+// versionTimeout limits one "version" call. The call uses neither network nor
 // state, and takes well under a second.
 const versionTimeout = 30 * time.Second
 
-// CLI is a Terraform or an OpenTofu that was seen to run.
+// CLI is a Terraform or an OpenTofu that has run successfully.
 type CLI struct {
 	Path    string // absolute
 	Product string // "Terraform" or "OpenTofu"
 	Version string // "1.12.6"
 }
 
-// IsTofu tells OpenTofu from Terraform: they have different registries.
+// IsTofu reports whether the CLI is OpenTofu. OpenTofu and Terraform have
+// different registries.
 func (c CLI) IsTofu() bool { return c.Product == "OpenTofu" }
 
-// IsOlderThan tells whether the CLI is older than a version.
+// IsOlderThan reports whether the CLI is older than a version.
 func (c CLI) IsOlderThan(major, minor int) bool {
 	var haveMajor, haveMinor int
 	if _, err := fmt.Sscanf(c.Version, "%d.%d", &haveMajor, &haveMinor); err != nil {
@@ -45,7 +46,7 @@ func (c CLI) IsOlderThan(major, minor int) bool {
 	return haveMajor < major || haveMajor == major && haveMinor < minor
 }
 
-// String is the product with its version and path, for people.
+// String names the product with its version and path, for people.
 func (c CLI) String() string {
 	return fmt.Sprintf("%s %s (%s)", c.Product, c.Version, c.Path)
 }
@@ -53,8 +54,9 @@ func (c CLI) String() string {
 // versionLine is the first line of "terraform version".
 var versionLine = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v(\d+\.\d+\.\d+\S*)`)
 
-// identifyCLI runs the program's "version" and says what it is. It fails where the
-// program cannot be run, is neither Terraform nor OpenTofu, or is too old.
+// identifyCLI runs the program's "version" and returns what it is. It fails
+// where the program does not run, is neither Terraform nor OpenTofu, or is too
+// old.
 func identifyCLI(ctx context.Context, path string, environ []string) (CLI, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// configVariable names the variable that points a CLI at its configuration.
+// configVariable is the variable with the path of a CLI's configuration file.
 const configVariable = "TF_CLI_CONFIG_FILE"
 
-// automationVariables are the variables by which a CI service tells programs of itself.
-// The provider makes no key pair there, and a test wants the same answers
-// everywhere.
+// automationVariables are the variables that a CI service sets. With them the
+// provider makes no key pair, and a test wants the same answers everywhere.
 var automationVariables = []string{"CI", "TF_IN_AUTOMATION"}
 
-// Environment is environ with what tests need to run the CLI: TF_ACC, the
-// CLI's path, no phoning home, and for OpenTofu the registry and namespace
-// that terraform-plugin-testing must assume (both, or it gives up with
-// "legacy provider namespace"). What says that this is CI is left out.
+// Environment is environ with what tests need to run the CLI: TF_ACC, the CLI's
+// path, and no calls home. For OpenTofu it adds the registry and namespace that
+// terraform-plugin-testing must use. With only one of them that stops with
+// "legacy provider namespace". The variables of CI services are left out.
 func (c CLI) Environment(environ []string) []string {
 	set := map[string]string{
 		"TF_ACC":             "1",
@@ -40,8 +39,8 @@ func (c CLI) Environment(environ []string) []string {
 	return out
 }
 
-// withoutMissingConfig is environ without a TF_CLI_CONFIG_FILE that points at nothing: each
-// CLI warns about it on every call.
+// withoutMissingConfig is environ without a TF_CLI_CONFIG_FILE whose file is
+// missing. Each CLI warns about that on every call.
 func withoutMissingConfig(environ []string) []string {
 	path := lookupVariable(environ, configVariable)
 	if _, err := os.Stat(path); path == "" || err == nil {
@@ -52,8 +51,8 @@ func withoutMissingConfig(environ []string) []string {
 	})
 }
 
-// lookupVariable is the variable's value in environ, empty where it is not set. As
-// for the operating system, the last one of a name counts.
+// lookupVariable is the variable's value in environ, or empty. Of several
+// values the last one counts, as for the operating system.
 func lookupVariable(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if key, value, ok := strings.Cut(entry, "="); ok && key == name {

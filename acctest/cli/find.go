@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// BuildVariable names the environment variable that asks for a CLI which is built from
-// its Go module, in a version that is pinned here: "opentofu" or "terraform".
+// BuildVariable is the environment variable that asks for a CLI built from its
+// Go module, in the version that this package names: "opentofu" or "terraform".
 const BuildVariable = "MAASLXD_BUILD_CLI"
 
-// Finder looks for a CLI: the one that the environment names, else one on
-// PATH, else an OpenTofu that it builds.
+// Finder looks for a CLI. It takes the one that the environment names, else one
+// on PATH, else an OpenTofu that it builds.
 type Finder struct {
 	Environ  []string  // as os.Environ returns it
-	ToolsDir string    // absolute; a CLI that was built is kept below it
-	Log      io.Writer // what is chosen, what is passed over, how long a build took
+	ToolsDir string    // absolute; built CLIs are kept below it
+	Log      io.Writer // which CLI is chosen or passed over, and how long a build took
 }
 
-// NewFinder is a Finder for this process. It keeps what it builds in .tools
-// below the repository's root, and tells the story on standard error.
+// NewFinder makes a Finder for this process. It keeps what it builds in .tools
+// below the repository's root, and logs on standard error.
 func NewFinder(ctx context.Context) (*Finder, error) {
 	dir, err := Root(ctx)
 	if err != nil {
@@ -31,11 +31,11 @@ func NewFinder(ctx context.Context) (*Finder, error) {
 	return &Finder{Environ: os.Environ(), ToolsDir: dir + "/.tools", Log: os.Stderr}, nil
 }
 
-// Root is the absolute path of the module that the working directory is in.
+// Root is the absolute path of the module that contains the working directory.
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot find the repository's root by go list -m: %w", err)
+		return "", fmt.Errorf("cannot find the repository's root with go list -m: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -46,14 +46,14 @@ func (f *Finder) Find(ctx context.Context) (CLI, error) {
 	if name := lookupVariable(f.Environ, BuildVariable); name != "" {
 		p, known := products[name]
 		if !known {
-			return CLI{}, fmt.Errorf("%s is %q: it takes opentofu or terraform; unset it to let one be found", BuildVariable, name)
+			return CLI{}, fmt.Errorf("%s is %q: set it to opentofu or terraform, or unset it to use an installed CLI", BuildVariable, name)
 		}
 		return f.findOrBuild(ctx, p)
 	}
 	if path := lookupVariable(f.Environ, PathVariable); path != "" {
 		c, err := identifyCLI(ctx, path, f.Environ)
 		if err != nil {
-			return CLI{}, fmt.Errorf("%s: %w; unset it to let one be found or built", PathVariable, err)
+			return CLI{}, fmt.Errorf("%s: %w; unset it to use an installed CLI or build one", PathVariable, err)
 		}
 		return c, nil
 	}
@@ -66,8 +66,8 @@ func (f *Finder) Find(ctx context.Context) (CLI, error) {
 	return f.findOrBuild(ctx, openTofu)
 }
 
-// onPath looks for the program on PATH. One that is there but of no use is
-// passed over loudly.
+// onPath looks for the program on PATH. It logs why it passes over a program
+// that cannot be used.
 func (f *Finder) onPath(ctx context.Context, name string) (CLI, bool) {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -27,8 +27,8 @@ func TestFind(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		programs map[string]string // on PATH: name → shell script
-		variable string            // script behind TF_ACC_TERRAFORM_PATH, none if empty
-		build    string            // MAASLXD_BUILD_CLI
+		variable string            // script of TF_ACC_TERRAFORM_PATH; empty: not set
+		build    string            // value of MAASLXD_BUILD_CLI
 		want     string            // product and version
 		err      string
 		log      string
@@ -85,7 +85,7 @@ func TestFind(t *testing.T) {
 		"UnknownRequest": {
 			reason: "A typo in the request is told, with what it takes.",
 			build:  "tofu",
-			err:    `MAASLXD_BUILD_CLI is "tofu": it takes opentofu or terraform`,
+			err:    `MAASLXD_BUILD_CLI is "tofu": set it to opentofu or terraform`,
 		},
 		"CannotBuild": {
 			reason:   "The error passes on what go said and names a way out.",
@@ -134,7 +134,7 @@ func TestFindBuildsOnce(t *testing.T) {
 	}
 }
 
-// scriptFolder makes a folder of shell scripts, to be used as PATH.
+// scriptFolder makes a folder of shell scripts that serves as PATH.
 func scriptFolder(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

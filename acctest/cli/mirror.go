@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Registries are the hosts that a CLI looks below in a filesystem mirror:
+// Registries are the hosts below which a CLI looks in a filesystem mirror:
 // Terraform's and OpenTofu's.
 var Registries = []string{"registry.terraform.io", "registry.opentofu.org"}
 
-// InstallFromMirror lets the Terraform or OpenTofu at the path install our provider
-// from a filesystem mirror and nothing else, in an empty home, and start it. A
-// version that is empty is the newest release.
+// InstallFromMirror makes the Terraform or OpenTofu at the path install our
+// provider from a filesystem mirror only, in an empty home, and start it. An
+// empty version means the newest release.
 func InstallFromMirror(ctx context.Context, path, mirror, version string) error {
 	home, err := os.MkdirTemp("", "home")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(home) //nolint:errcheck // the system clears it away, too
+	defer os.RemoveAll(home) //nolint:errcheck // the system removes it, too
 	config, err := writeMirrorConfig(home, mirror, version)
 	if err != nil {
 		return err
@@ -42,8 +42,9 @@ func InstallFromMirror(ctx context.Context, path, mirror, version string) error 
 	return nil
 }
 
-// writeMirrorConfig writes a CLI configuration that installs from the mirror only,
-// and a module that wants our provider. It returns the configuration's path.
+// writeMirrorConfig writes a CLI configuration that installs from the mirror
+// only, and a module that needs our provider. It returns the configuration's
+// path.
 func writeMirrorConfig(home, mirror, version string) (string, error) {
 	mirror, err := filepath.Abs(mirror)
 	if err != nil {

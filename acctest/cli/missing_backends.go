@@ -15,10 +15,11 @@ import (
 // backendList is the file in Terraform's module that imports the state backends.
 const backendList = "internal/backend/init/init.go"
 
-// copyWithoutMissingBackends copies Terraform's module in dir to scratch, without the state backends
-// that it does not contain. Terraform keeps some in modules of their own beside the main
-// one, which go.mod replaces by folders: the archive of a module lacks the folders of
-// others.
+// copyWithoutMissingBackends copies Terraform's module in dir to scratch,
+// without the state backends that it does not contain. Terraform keeps some
+// backends in modules of their own, in folders beside the main one that go.mod
+// names in a replace. The archive of a module does not contain the folders of
+// other modules.
 func copyWithoutMissingBackends(dir, scratch string) error {
 	if err := os.CopyFS(scratch, os.DirFS(dir)); err != nil {
 		return err
@@ -53,8 +54,8 @@ func readModule(path string) (*modfile.File, error) {
 	return modfile.Parse(path, text, nil)
 }
 
-// dropMissingModules drops the modules that are replaced by a folder which is not in dir, and
-// returns their paths.
+// dropMissingModules drops the modules that go.mod replaces by a folder which
+// dir does not have. It returns their paths.
 func dropMissingModules(mod *modfile.File, dir string) ([]string, error) {
 	var absent []string
 	for _, r := range mod.Replace {
@@ -78,8 +79,8 @@ func dropMissingModules(mod *modfile.File, dir string) ([]string, error) {
 	return absent, nil
 }
 
-// withoutImports drops the lines of a source that import one of the packages, and those
-// that use it.
+// withoutImports drops the lines of a source file that import one of the
+// packages, and those that use it.
 func withoutImports(source []byte, packages []string) ([]byte, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
@@ -94,7 +95,7 @@ func withoutImports(source []byte, packages []string) ([]byte, error) {
 		}
 	}
 	if len(packages) > 0 && len(marks) == 0 {
-		return nil, fmt.Errorf("%s imports none of %s: its version is not the one that this was written for", backendList, strings.Join(packages, ", "))
+		return nil, fmt.Errorf("%s imports none of %s: this code does not know that version", backendList, strings.Join(packages, ", "))
 	}
 	var kept strings.Builder
 lines:

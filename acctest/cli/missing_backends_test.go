@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLeaveOutAbsent leaves out the backend whose folder is missing, and keeps the one
-// that is there.
+// TestLeaveOutAbsent leaves out the backend whose folder is missing, and keeps
+// the existing one.
 func TestLeaveOutAbsent(t *testing.T) {
 	dir, scratch := t.TempDir(), t.TempDir()
 	for name, content := range map[string]string{
@@ -67,8 +67,8 @@ var all = map[string]any{
 	}
 }
 
-// TestLeaveOutUnknown refuses a module in which nothing imports what is absent: it is
-// not the Terraform that this was written for.
+// TestLeaveOutUnknown refuses a module that does not import the missing
+// modules: this code was not written for such a Terraform.
 func TestLeaveOutUnknown(t *testing.T) {
 	if _, err := withoutImports([]byte("package init\n"), []string{"example.com/tf/away"}); err == nil || !strings.Contains(err.Error(), "imports none of") {
 		t.Errorf("got %v", err)

@@ -14,8 +14,8 @@ const ProviderSource = "maaslxd/maaslxd"
 // ProviderBinary is the file name of our provider.
 const ProviderBinary = "terraform-provider-maaslxd"
 
-// WriteOverrides writes a CLI configuration file at path that makes the CLI
-// take our provider from binDir, with neither init nor registry. Point
+// WriteOverrides writes a CLI configuration file at path. With it the CLI takes
+// our provider from binDir, without init or a registry. Point
 // TF_CLI_CONFIG_FILE at it. A binDir without the provider is an error.
 func WriteOverrides(path, binDir string) error {
 	binDir, err := filepath.Abs(binDir)
@@ -30,7 +30,7 @@ func WriteOverrides(path, binDir string) error {
 }
 
 // WithOverrides is the Environment in which the CLI uses the configuration
-// file and nothing that the user has set for Terraform or for MAAS.
+// file, and nothing that the user has set for Terraform or MAAS.
 func (c CLI) WithOverrides(environ []string, path string) []string {
 	var out []string
 	for _, entry := range c.Environment(environ) {

@@ -1,6 +1,6 @@
-// Package crash has a program die, in a test, of one of the things that it does
-// outside of itself: a call of a server, a write to a store. From then on nothing
-// that is left of it has any effect, as if its process had been killed.
+// Package crash lets a test crash a program at one of its outside operations: a
+// call to a server, or a write to a store. Afterwards nothing that the program
+// does has any effect, as if its process had been killed.
 package crash
 
 import (
@@ -12,29 +12,30 @@ import (
 	"sync"
 )
 
-// ErrCrashed is what a dead program gets for all that it tries.
+// ErrCrashed is what each operation of a crashed program returns.
 var ErrCrashed = errors.New("the program is dead")
 
-// NotDoneSuffix ends the name of something that a program is about to do: who dies of it
-// has left its intent, and no effect.
+// NotDoneSuffix ends the name of an operation that is about to be done. A
+// program that crashes there leaves its intent, and no effect.
 const NotDoneSuffix = ", undone"
 
 // Operation is something that a program does outside of itself.
 type Operation struct {
-	Nth        int    // of all under a Fate, from 1
+	Nth        int    // number among all operations of a Plan, from 1
 	Label      string // as "POST machines/*/ deploy"
-	Occurrence int    // how often that was done, from 1
+	Occurrence int    // number among those with this label, from 1
 }
 
-// SubtestName is a deed's as that of a subtest, which -run can select: it has no slashes.
+// SubtestName names the operation as a subtest. -run can select it, because it
+// has no slashes.
 func (d Operation) SubtestName() string {
 	words := strings.FieldsFunc(d.Label, func(c rune) bool { return c == '/' || c == ' ' || c == '*' })
 	return fmt.Sprintf("%s %d", strings.Join(words, " "), d.Occurrence)
 }
 
-// Plan decides what a program dies of. Those that live under it one after the
-// other are counted together, and one of them dies once. It is safe for concurrent
-// use.
+// Plan decides at which operation a program crashes. It counts the operations
+// of all its processes, which run one after the other. One of them crashes,
+// once. It is safe for concurrent use.
 type Plan struct {
 	isFatal func(Operation) bool
 
@@ -44,54 +45,55 @@ type Plan struct {
 	crashedAt  *Operation
 }
 
-// NewPlan is a fate by which a program dies of the first deed that is fatal.
+// NewPlan makes a plan by which a program crashes at the first operation that
+// is fatal.
 func NewPlan(fatal func(Operation) bool) *Plan {
 	return &Plan{isFatal: fatal, counts: map[string]int{}}
 }
 
-// NeverCrash is that of a program that is not killed.
+// NeverCrash is the plan of a program that does not crash.
 func NeverCrash() *Plan { return NewPlan(func(Operation) bool { return false }) }
 
-// CrashAt is that of a program that dies of a deed that was seen in a life before; its
-// number there does not count, for what is looked at again and again moves it.
+// CrashAt makes a plan by which a program crashes at an operation that was seen
+// in an earlier run. Nth is not compared: repeated looks change it.
 func CrashAt(deed Operation) *Plan {
 	return NewPlan(func(d Operation) bool { return d.Label == deed.Label && d.Occurrence == deed.Occurrence })
 }
 
-// Operations are what was done so far, in order.
+// Operations are the operations so far, in order.
 func (f *Plan) Operations() []Operation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.operations)
 }
 
-// CrashedAt is what a program died of, nil if none did.
+// CrashedAt is the operation at which a program crashed, or nil.
 func (f *Plan) CrashedAt() *Operation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.crashedAt
 }
 
-// Process is that of one program. It is safe for concurrent use.
+// Process is one program under a Plan. It is safe for concurrent use.
 type Process struct {
 	plan        *Plan
 	onCrash     func()
-	crashSignal chan struct{} // closed when it dies; guarded by the fate's mutex
+	crashSignal chan struct{} // closed at the crash; guarded by the plan's mutex
 }
 
-// StartProcess begins a life. last is called when it ends, before anything else can
-// happen under this fate, so that it sees what a killed program leaves, and the next
-// life begins after it; nil: there is nothing to see.
+// StartProcess starts a process of the plan. last runs when the process
+// crashes, before anything else can happen under this plan, and may be nil. So
+// it sees what a killed program leaves. The next process starts after it.
 func (f *Plan) StartProcess(last func()) *Process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return &Process{plan: f, onCrash: last, crashSignal: make(chan struct{})}
 }
 
-// CrashSignal is closed when the program is killed.
+// CrashSignal is closed when the program crashes.
 func (l *Process) CrashSignal() <-chan struct{} { return l.crashSignal }
 
-// HasCrashed tells whether the program was killed.
+// HasCrashed reports whether the program has crashed.
 func (l *Process) HasCrashed() bool {
 	select {
 	case <-l.crashSignal:
@@ -101,8 +103,7 @@ func (l *Process) HasCrashed() bool {
 	}
 }
 
-// Context ends with the program, or with ctx. Whoever calls it calls cancel in the
-// end.
+// Context ends with the program, or with ctx. Call cancel at the end.
 func (l *Process) Context(ctx context.Context) (of context.Context, cancel context.CancelFunc) {
 	of, cancel = context.WithCancel(ctx)
 	go func() {
@@ -115,8 +116,8 @@ func (l *Process) Context(ctx context.Context) (of context.Context, cancel conte
 	return of, cancel
 }
 
-// DoRead does what changes nothing outside. The program may die before it learns
-// what it looked for: the answer is ErrCrashed then.
+// DoRead does an operation that changes nothing outside. The program may crash
+// before it gets the answer, which is then ErrCrashed.
 func (l *Process) DoRead(what string, do func() error) error {
 	if l.HasCrashed() {
 		return ErrCrashed
@@ -128,8 +129,8 @@ func (l *Process) DoRead(what string, do func() error) error {
 	return err
 }
 
-// DoWrite does what changes something outside. The program may also die on the way
-// there.
+// DoWrite does an operation that changes something outside. The program may
+// also crash before the change.
 func (l *Process) DoWrite(what string, do func() error) error {
 	if l.recordOperation(what + NotDoneSuffix) {
 		return ErrCrashed
@@ -137,7 +138,8 @@ func (l *Process) DoWrite(what string, do func() error) error {
 	return l.DoRead(what, do)
 }
 
-// recordOperation counts a deed, and tells whether the program is dead by it.
+// recordOperation counts an operation, and reports whether the program has
+// crashed.
 func (l *Process) recordOperation(what string) bool {
 	f := l.plan
 	f.mu.Lock()

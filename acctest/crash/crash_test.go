@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/crash"
 )
 
-// TestDeath kills at a call before it has its effect, and after, and at a look: the
-// dead get nothing, and do nothing any more; the next one lives.
+// TestDeath crashes before a call has its effect, after it, and at a read. A
+// crashed program gets nothing, and has no further effect. The next one lives.
 func TestDeath(t *testing.T) {
 	t.Parallel()
 	deploy := "POST machines/*/ deploy"
@@ -72,7 +72,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// callServer does what it names, and wants the whole answer.
+// callServer makes the named call, and wants the whole answer.
 func callServer(t *testing.T, server *httptest.Server, agent, what string) error {
 	t.Helper()
 	method, path := http.MethodGet, "/MAAS/api/2.0/machines/"
@@ -95,7 +95,7 @@ func callServer(t *testing.T, server *httptest.Server, agent, what string) error
 	return nil
 }
 
-// getStatus is what a look is answered with.
+// getStatus is the status of the answer to a read.
 func getStatus(t *testing.T, server *httptest.Server, agent string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
@@ -111,14 +111,15 @@ func getStatus(t *testing.T, server *httptest.Server, agent string) int {
 	return answer.StatusCode
 }
 
-// TestToll: a thing kills if one of its numbers does.
+// TestToll: an operation is covered if the program crashed at one of its
+// occurrences.
 func TestToll(t *testing.T) {
 	t.Parallel()
 	var toll crash.Coverage
 	for _, d := range []crash.Operation{{Label: "write", Occurrence: 1}, {Label: "write", Occurrence: 2}, {Label: "deploy", Occurrence: 1}} {
 		fate := crash.CrashAt(d)
 		life := fate.StartProcess(nil)
-		_ = life.DoRead("write", func() error { return nil }) // it may die of it
+		_ = life.DoRead("write", func() error { return nil }) // the program may crash here
 		toll.RecordRun(d, fate)
 		if missing := fate.MissingOperations("write", "deploy"); !slices.Equal(missing, []string{"deploy"}) {
 			t.Errorf("of %v it lacks %q", fate.Operations(), missing)
@@ -129,7 +130,7 @@ func TestToll(t *testing.T) {
 	}
 }
 
-// TestDeeds: what was done is told in order, with how often.
+// TestDeeds: operations are listed in order, with their occurrence.
 func TestDeeds(t *testing.T) {
 	t.Parallel()
 	fate := crash.NeverCrash()
@@ -148,17 +149,18 @@ func TestDeeds(t *testing.T) {
 	}
 }
 
-// TestNextLife: the next one begins once all is seen of what the dead one left.
+// TestNextLife: the next process starts after the last function of the crashed
+// one has returned.
 func TestNextLife(t *testing.T) {
 	t.Parallel()
 	fate := crash.CrashAt(crash.Operation{Label: "write", Occurrence: 1})
 	seeing, seen := make(chan struct{}), atomic.Bool{}
 	life := fate.StartProcess(func() {
 		close(seeing)
-		time.Sleep(50 * time.Millisecond) // for another to begin too early
+		time.Sleep(50 * time.Millisecond) // time in which another could start too early
 		seen.Store(true)
 	})
-	go life.DoRead("write", func() error { return nil }) //nolint:errcheck // it dies
+	go life.DoRead("write", func() error { return nil }) //nolint:errcheck // it crashes
 	<-seeing
 	<-life.CrashSignal()
 	fate.StartProcess(nil)

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// apiRoot is where MAAS's API begins.
+// apiRoot is the path under which MAAS's API begins.
 const apiRoot = "/MAAS/api/2.0/"
 
 // MAASCallName names a call of MAAS's API, as "POST machines/*/ deploy": every second
@@ -30,9 +30,9 @@ func MAASCallName(r *http.Request) string {
 	return name
 }
 
-// Transport is the way of a living program to a server. named may be empty for a
-// call that is not counted, and does not kill; the dead do not get through with it
-// either.
+// Transport connects a program to a server until the program crashes. A call
+// for which named returns "" is not counted and causes no crash. A crashed
+// program cannot make such a call either.
 func (l *Process) Transport(inner http.RoundTripper, named func(*http.Request) string) http.RoundTripper {
 	return transport{l, inner, named}
 }
@@ -57,14 +57,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// CloseIdleConnections lets those who close a client close its connections.
+// CloseIdleConnections closes the idle connections of the inner transport.
 func (t transport) CloseIdleConnections() {
 	if c, ok := t.inner.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// doCall does a call under its name, if it has one.
+// doCall makes a call under its name, if it has one.
 func (l *Process) doCall(r *http.Request, name string, do func() error) error {
 	switch {
 	case name == "" && l.HasCrashed():
@@ -77,9 +77,9 @@ func (l *Process) doCall(r *http.Request, name string, do func() error) error {
 	return l.DoWrite(name, do)
 }
 
-// Gateway is a server in front of another, which tells programs by their User-Agent
-// and cuts the connections of the dead. Who is unknown is refused with 403: what he
-// did would be seen by nobody, and kill nobody.
+// Gateway is a server in front of another. It recognises programs by their
+// User-Agent and cuts the connections of crashed ones. It refuses unknown
+// programs with 403: nobody would count their calls, and they could not crash.
 type Gateway struct {
 	inner  http.Handler
 	nameOf func(*http.Request) string
@@ -88,12 +88,12 @@ type Gateway struct {
 	processes map[string]*Process // by User-Agent
 }
 
-// NewGateway is a gate that names calls by named.
+// NewGateway makes a gateway that names calls by named.
 func NewGateway(inner http.Handler, named func(*http.Request) string) *Gateway {
 	return &Gateway{inner: inner, nameOf: named, processes: map[string]*Process{}}
 }
 
-// Register says whose life that of a User-Agent is.
+// Register says which process has a User-Agent.
 func (g *Gateway) Register(userAgent string, l *Process) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,15 +109,15 @@ func (g *Gateway) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, fmt.Sprintf("no life is known of the User-Agent %q", r.UserAgent()), http.StatusForbidden)
 		return
 	}
-	answer := httptest.NewRecorder() // nothing is told before it is known whether anybody hears it
+	answer := httptest.NewRecorder() // the answer is sent only when the program is known to live
 	err := l.doCall(r, g.nameOf(r), func() error {
 		g.inner.ServeHTTP(answer, r)
 		return nil
 	})
 	if err != nil {
-		panic(http.ErrAbortHandler) // which cuts the connection
+		panic(http.ErrAbortHandler) // this cuts the connection
 	}
 	maps.Copy(rw.Header(), answer.Header())
 	rw.WriteHeader(answer.Code)
-	_, _ = rw.Write(answer.Body.Bytes()) // the client may be gone
+	_, _ = rw.Write(answer.Body.Bytes()) // the client may have gone
 }

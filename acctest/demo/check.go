@@ -17,21 +17,22 @@ type host struct {
 	VMs       []string `json:"vms"`
 }
 
-// amount is how much of something a host has, and how much VMs take.
+// amount is how much of a resource a host has, and how much VMs use.
 type amount struct {
 	Used  int64 `json:"used"`
 	Total int64 `json:"total"`
 }
 
-// What the fleet of the demo comes to.
+// The size of the demo's fleet.
 const (
 	wantHosts = 3
 	wantVMs   = 6
 	wantZones = 2
 )
 
-// checkFleet wants the hosts in their zones, and each VM on one of them, none
-// without: spread over the zones evenly, and then over the hosts.
+// checkFleet checks that the hosts are in their zones and that each VM is on
+// one of them. No host may be empty. The VMs must be spread evenly over the
+// zones, and then over the hosts.
 func checkFleet(fleet map[string]host) error {
 	zones, seen := map[string]int{}, map[string]string{}
 	for name, h := range fleet {
@@ -59,7 +60,7 @@ func checkFleet(fleet map[string]host) error {
 	return nil
 }
 
-// checkAddresses wants an address for each VM.
+// checkAddresses checks that each VM has an address.
 func checkAddresses(addresses map[string][]string) error {
 	for _, vm := range slices.Sorted(maps.Keys(addresses)) {
 		if len(addresses[vm]) == 0 {
@@ -72,8 +73,8 @@ func checkAddresses(addresses map[string][]string) error {
 	return nil
 }
 
-// checkInPlace wants a plan that updates the resource at the address and does
-// nothing to any other. Data may be read again.
+// checkInPlace checks that a plan updates the resource at the address and does
+// nothing to any other. Data sources may be read again.
 func checkInPlace(text []byte, address string) error {
 	var plan struct {
 		Changes []struct {
@@ -101,7 +102,7 @@ func checkInPlace(text []byte, address string) error {
 	return nil
 }
 
-// checkRunning wants all VMs in the LXDs, running, and known to MAAS.
+// checkRunning checks that all VMs are in the LXDs, run, and are known to MAAS.
 func checkRunning(instances []instance) error {
 	for _, i := range instances {
 		if !i.Running || i.MachineID == "" {
@@ -114,8 +115,8 @@ func checkRunning(instances []instance) error {
 	return nil
 }
 
-// checkKept wants the same VMs in the LXDs as before, still running: a host that
-// was deployed anew would have lost its own.
+// checkKept checks that the LXDs still have the same VMs, and that they run. A
+// host that was deployed anew would have lost its VMs.
 func checkKept(before, after []instance) error {
 	for _, i := range after {
 		if !slices.Contains(before, i) {
@@ -125,8 +126,8 @@ func checkKept(before, after []instance) error {
 	return checkRunning(after)
 }
 
-// checkBare wants nothing but machines that are Ready and nobody's, without a
-// VM or a VM host, and without a mark of ours.
+// checkBare checks that all machines are Ready and have no owner, no VM, no VM
+// host and no mark of ours.
 func checkBare(machines []machine) error {
 	for _, m := range machines {
 		if m.VMHost != "" {
@@ -150,5 +151,6 @@ func checkBare(machines []machine) error {
 	return nil
 }
 
-// errCallsMissing: the provider would have done its work without MAAS or LXD.
+// errCallsMissing says that the work was done without MAAS or LXD, which cannot
+// be.
 var errCallsMissing = errors.New("the simulator's journal lacks calls of MAAS or of the LXDs, want both of this run")

@@ -165,7 +165,8 @@ func TestCheckBare(t *testing.T) {
 	}
 }
 
-// wantError wants an error with the text in it, or none where it is empty.
+// wantError wants an error with the text in it, or none where the text is
+// empty.
 func wantError(t *testing.T, reason string, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

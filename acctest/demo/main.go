@@ -1,12 +1,12 @@
-// Demo shows the provider at work without any hardware: a real Terraform or
-// OpenTofu makes a fleet of bare metal on a simulated MAAS, re-plans, changes and
-// destroys it.
+// Demo shows the provider at work without any hardware. A real Terraform or
+// OpenTofu makes a fleet of bare metal on a simulated MAAS, plans again,
+// changes and destroys it.
 //
 //	demo [-bin DIR] [-config DIR]
 //
-// Every command is shown as a user would type it. Where anything is not as it
-// should be, demo says so in a sentence and exits with 1. What it started has
-// then ended.
+// It shows every command as a user would type it. When something is not as
+// expected, it says so in a sentence and exits with 1. At its end, all its
+// processes have ended.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 func main() {
 	bin := flag.String("bin", "bin", "`directory` of the built provider and simulator")
-	config := flag.String("config", "examples/demo", "`directory` of the configuration and of the simulated world, with the module fleet beside it")
+	config := flag.String("config", "examples/demo", "`directory` of the configuration and the simulated model, with the module fleet beside it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -34,7 +34,7 @@ func main() {
 		time.Since(start).Round(time.Second))
 }
 
-// run starts the simulator, shows the phases and ends the simulator.
+// run starts the simulator, runs the phases and stops the simulator.
 func run(ctx context.Context, bin, config string) error {
 	d, err := newDemo(ctx, bin, config)
 	if err != nil {

@@ -6,20 +6,20 @@ import (
 	"regexp"
 )
 
-// gistPattern matches the lines that say what happens: progress, what will be done to
-// a resource, and whole sentences.
+// gistPattern matches the lines that show progress, or what will be done to a
+// resource, and whole sentences.
 const gistPattern = `(Creat|Modify|Destroy)ing[.]|ions? complete|^[A-Z].*[.]$| will be `
 
 var gistLine = regexp.MustCompile(gistPattern)
 
-// outline passes on the lines of the gist. A last line without an end is left
-// out.
+// outline passes on the lines that match gistPattern. A last line without its
+// end is left out.
 type outline struct {
 	out  io.Writer
-	rest []byte // a line whose end has not come yet
+	rest []byte // a line without its end so far
 }
 
-// Write takes any part of the text. It fails only where out does.
+// Write accepts any part of the text. It fails only where out fails.
 func (o *outline) Write(text []byte) (int, error) {
 	o.rest = append(o.rest, text...)
 	for {

@@ -13,28 +13,28 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// newZones is the change of the demo: one host goes to the other zone.
+// newZones is the change of the demo: one host moves to the other zone.
 const newZones = `zones={node1="az1",node2="az2",node3="az2"}`
 
-// Where the change is seen: in the plan, and in the table.
+// The places that show the change: the plan, and the table.
 const (
 	movedAddress = `module.fleet.maaslxd_vm_host.all["node2"]`
 	movedHost    = "kvm-node2"
 	movedTo      = "az2"
 )
 
-// demo is one run: a simulator, and a Terraform that works on it.
+// demo is one run: a simulator, and a Terraform that uses it.
 type demo struct {
 	terraform *terraform
 	bin       string
-	world     string // file of the simulated world
-	dir       string // temporary; copies of the configurations, state, ledger and key
+	world     string // file of the simulated model
+	dir       string // temporary; holds copies of the configurations, state, ledger and key
 	simulator *simulator
 	created   []instance
 }
 
-// newDemo finds a CLI and copies the configuration, and the module beside it,
-// to a directory of its own, so that nothing is left in the repository.
+// newDemo finds a CLI and copies the configuration and the module beside it to
+// a new directory, so that nothing is left in the repository.
 func newDemo(ctx context.Context, bin, config string) (*demo, error) {
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {
@@ -62,8 +62,8 @@ func newDemo(ctx context.Context, bin, config string) (*demo, error) {
 	return d, nil
 }
 
-// withoutProviderVariables is the environment without what the user has set for the
-// provider: the demo has a ledger and a key of its own.
+// withoutProviderVariables is the environment without the user's settings for
+// the provider: the demo has a ledger and a key of its own.
 func withoutProviderVariables(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, "MAASLXD_") })
 }
@@ -92,19 +92,19 @@ func copyConfiguration(from, to string) error {
 	return nil
 }
 
-// close ends the simulator and removes the temporary directory.
+// close stops the simulator and removes the temporary directory.
 func (d *demo) close() {
 	d.simulator.stop()
 	os.RemoveAll(d.dir)
 }
 
-// printHeading sets a phase off from the one before.
+// printHeading prints the heading of a phase.
 func (d *demo) printHeading(title string) {
 	fmt.Printf("\n%s\n", d.terraform.inBold("== "+title+" =="))
 }
 
-// showStart starts the simulator, shows what it has, and hands its address and key
-// to Terraform.
+// showStart starts the simulator, shows what it has, and gives its address and
+// key to Terraform.
 func (d *demo) showStart(ctx context.Context) error {
 	simulator, err := startSimulator(ctx, filepath.Join(d.bin, "maassim"), d.world)
 	if err != nil {
@@ -116,10 +116,11 @@ func (d *demo) showStart(ctx context.Context) error {
 	return d.checkBareMachines(ctx)
 }
 
-// ledger is the demo's own. The key of the fleet is made beside it.
+// ledger is the path of the demo's own ledger. The fleet's key is made beside
+// it.
 func (d *demo) ledger() string { return filepath.Join(d.dir, "ledger.db") }
 
-// create applies the configuration and shows what came of it.
+// create applies the configuration and shows the result.
 func (d *demo) create(ctx context.Context) error {
 	if err := d.terraform.run(ctx, "get"); err != nil {
 		return err
@@ -140,7 +141,8 @@ func (d *demo) create(ctx context.Context) error {
 	return d.checkVMs(ctx)
 }
 
-// checkVMs wants each VM to have an address and to run, and notes them.
+// checkVMs checks that each VM has an address and runs. It stores the VMs for a
+// later comparison.
 func (d *demo) checkVMs(ctx context.Context) error {
 	var addresses map[string][]string
 	if err := d.terraform.readOutput(ctx, "addresses", &addresses); err != nil {
@@ -156,10 +158,10 @@ func (d *demo) checkVMs(ctx context.Context) error {
 	return checkRunning(d.created)
 }
 
-// replan wants a plan without changes.
+// replan checks that a plan has no changes.
 func (d *demo) replan(ctx context.Context) error { return d.checkNoChanges(ctx) }
 
-// checkNoChanges wants a plan without changes for the arguments.
+// checkNoChanges checks that a plan with the arguments has no changes.
 func (d *demo) checkNoChanges(ctx context.Context, args ...string) error {
 	err := d.terraform.runBriefly(ctx, append([]string{"plan", "-detailed-exitcode"}, args...)...)
 	var exit *exec.ExitError
@@ -169,8 +171,8 @@ func (d *demo) checkNoChanges(ctx context.Context, args ...string) error {
 	return err
 }
 
-// change plans another zone for a host, makes sure that nothing else is done
-// and nothing is replaced, and applies.
+// change plans another zone for a host and checks that this is the only change
+// and replaces nothing. Then it applies.
 func (d *demo) change(ctx context.Context) error {
 	if err := d.terraform.runBriefly(ctx, "plan", "-out=change.tfplan", "-var", newZones); err != nil {
 		return err
@@ -208,7 +210,8 @@ func (d *demo) destroy(ctx context.Context) error {
 	return d.terraform.runBriefly(ctx, "destroy", "-auto-approve", "-var", newZones)
 }
 
-// checkNothingLeft looks at the simulator from outside: nothing may be left.
+// checkNothingLeft reads the simulator's state without the provider. Nothing
+// may be left.
 func (d *demo) checkNothingLeft(ctx context.Context) error {
 	left, err := d.simulator.instances(ctx)
 	if err != nil {
@@ -233,7 +236,7 @@ func (d *demo) checkNothingLeft(ctx context.Context) error {
 	return nil
 }
 
-// checkBareMachines shows the machines, and wants nothing but bare metal.
+// checkBareMachines shows the machines, and checks that all are bare metal.
 func (d *demo) checkBareMachines(ctx context.Context) error {
 	machines, err := d.simulator.machines(ctx)
 	if err != nil {
@@ -243,7 +246,7 @@ func (d *demo) checkBareMachines(ctx context.Context) error {
 	return checkBare(machines)
 }
 
-// inspect shows the calls of the whole run.
+// inspect shows the calls that the whole run made.
 func (d *demo) inspect(ctx context.Context) error {
 	calls, err := d.simulator.journal(ctx)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// startTimeout is how long the simulator may take to say where it is: it
+	// startTimeout is how long the simulator may take to print its address. It
 	// only reads a file and listens.
 	startTimeout = 10 * time.Second
-	// requestTimeout bounds one look at the simulator from outside.
+	// requestTimeout limits one request to the simulator's control API.
 	requestTimeout = 10 * time.Second
-	// stopTimeout is how long it may take to end.
+	// stopTimeout is how long the simulator may take to end.
 	stopTimeout = 5 * time.Second
 )
 
@@ -32,8 +32,8 @@ type simulator struct {
 	root    string   // http://127.0.0.1:port
 }
 
-// startSimulator starts the program on a free loopback port, and waits for
-// the line in which it says how to reach it.
+// startSimulator starts the program on a free loopback port, and waits for the
+// line with its address and key.
 func startSimulator(ctx context.Context, program, world string) (*simulator, error) {
 	fmt.Printf("$ %s -model %s &\n", program, world)
 	s := &simulator{cmd: exec.CommandContext(ctx, program, "-model", world)}
@@ -55,13 +55,12 @@ func startSimulator(ctx context.Context, program, world string) (*simulator, err
 	}
 	if err != nil {
 		s.stop()
-		return nil, fmt.Errorf("the simulator did not come up: %w\n%s", err, stderr.Bytes())
+		return nil, fmt.Errorf("the simulator did not start: %w\n%s", err, stderr.Bytes())
 	}
 	return s, nil
 }
 
-// firstLine reads one line, and goes on to read, so that the writer never
-// waits.
+// firstLine reads one line. It then reads on, so that the writer never blocks.
 func firstLine(in io.Reader, timeout time.Duration) (string, error) {
 	lines := make(chan string, 1)
 	go func() {
@@ -101,8 +100,8 @@ func readExports(line string) (exports []string, root string, err error) {
 	return exports, scheme + "://" + host, nil
 }
 
-// stop ends the process and waits for it. A simulator that never started is
-// stopped already.
+// stop stops the process and waits for it. It does nothing for a simulator that
+// never started.
 func (s *simulator) stop() {
 	if s == nil || s.cmd.Process == nil {
 		return
@@ -110,7 +109,7 @@ func (s *simulator) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 	kill := time.AfterFunc(stopTimeout, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
-	_ = s.cmd.Wait() // ended by our signal: its status says nothing
+	_ = s.cmd.Wait() // our signal ended it, so its status means nothing
 }
 
 // instance is a VM in one of the simulated LXDs.
@@ -121,13 +120,13 @@ type instance struct {
 	Running   bool   `json:"running"`
 }
 
-// instances lists what is in the simulated LXDs, whatever MAAS knows.
+// instances lists the instances in the simulated LXDs, whatever MAAS knows.
 func (s *simulator) instances(ctx context.Context) ([]instance, error) {
 	var list []instance
 	return list, s.getJSON(ctx, "/_sim/instances", &list)
 }
 
-// machine is one that MAAS knows.
+// machine is a machine that MAAS knows.
 type machine struct {
 	Name      string            `json:"hostname"`
 	Zone      string            `json:"zone"`
@@ -136,24 +135,24 @@ type machine struct {
 	Status    string            `json:"status_name"`
 	Owner     string            `json:"owner"`
 	OwnerData map[string]string `json:"owner_data"`
-	VMHost    string            `json:"host"`         // that it is a VM of
+	VMHost    string            `json:"host"`         // name of the host whose VM it is
 	Hosted    string            `json:"hosted_hosts"` // VM hosts that run on it
 }
 
-// machines lists what the simulated MAAS knows.
+// machines lists the machines that the simulated MAAS knows.
 func (s *simulator) machines(ctx context.Context) ([]machine, error) {
 	var list []machine
 	return list, s.getJSON(ctx, "/_sim/machines", &list)
 }
 
-// countLXDs counts the LXDs that there are.
+// countLXDs counts the simulated LXDs.
 func (s *simulator) countLXDs(ctx context.Context) (int, error) {
 	var list []struct{}
 	err := s.getJSON(ctx, "/_sim/lxd", &list)
 	return len(list), err
 }
 
-// calls is how the provider used MAAS's API, and the LXDs' own.
+// calls is how the provider used MAAS's API and the LXDs' API.
 type calls struct {
 	Routes      []route `json:"routes"`
 	Connections int     `json:"connections"`
@@ -175,7 +174,7 @@ func (s *simulator) journal(ctx context.Context) (calls, error) {
 	return c, s.getJSON(ctx, "/_sim/journal?calls=0", &c)
 }
 
-// getJSON reads a page of the simulator's steering.
+// getJSON reads a page of the simulator's control API.
 func (s *simulator) getJSON(ctx context.Context, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -198,8 +197,8 @@ func (s *simulator) getJSON(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// printCalls writes the calls of MAAS by route, and their sum, and below how
-// many calls the LXDs got.
+// printCalls prints the calls to MAAS by route, their sum, and the number of
+// calls to the LXDs.
 func printCalls(out io.Writer, c calls) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CALLS\tFAILED\tROUTE")

@@ -16,7 +16,7 @@ func TestStartSimulator(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		script string // empty: there is no program
+		script string // empty: the program is missing
 		err    string
 	}{
 		"Up":       {"It prints its exports and stays.", `echo "export MAAS_API_URL=http://127.0.0.1:1/MAAS MAAS_API_KEY=a:b:c"; exec sleep 60`, ""},
@@ -25,8 +25,8 @@ func TestStartSimulator(t *testing.T) {
 		"NotBuilt": {"A missing program is built by make.", "", "run make build"},
 	}
 	for name, tc := range cases {
-		// One after the other: a fork of one while another writes its script
-		// makes that "text file busy" (https://go.dev/issue/22315).
+		// The cases run one after the other: a fork while another case writes
+		// its script causes "text file busy" (https://go.dev/issue/22315).
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "maassim")
 			if tc.script != "" {

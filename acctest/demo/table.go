@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 )
 
-// mibPerGiB: memory is shown in GiB.
+// mibPerGiB converts memory, which is shown in GiB.
 const mibPerGiB = 1024
 
-// printFleet writes the hosts as a table, by name.
+// printFleet writes the hosts as a table, sorted by name.
 func printFleet(out io.Writer, fleet map[string]host) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOST\tZONE\tCORES\tMEMORY\tVMS")

@@ -24,7 +24,7 @@ type terraform struct {
 	path     string
 	dir      string
 	env      []string
-	terminal bool // colours are welcome
+	terminal bool // the CLI may use colours
 }
 
 // newTerraform runs the CLI in dir. Without a terminal there are no colours.
@@ -37,7 +37,7 @@ func newTerraform(c cli.CLI, dir string, env []string) *terraform {
 	return t
 }
 
-// run shows the command and what it prints.
+// run shows the command and its output.
 func (t *terraform) run(ctx context.Context, args ...string) error {
 	fmt.Println(t.inBold("$ " + t.commandLine(args)))
 	cmd := t.command(ctx, args)
@@ -48,7 +48,7 @@ func (t *terraform) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// runBriefly is run without details: only the gist of what the CLI prints is shown.
+// runBriefly shows the command and the main lines of its output.
 func (t *terraform) runBriefly(ctx context.Context, args ...string) error {
 	args = slices.Insert(slices.Clone(args), 1, "-no-color")
 	fmt.Println(t.inBold("$ " + t.commandLine(args) + " | grep -E '" + gistPattern + "'"))
@@ -61,7 +61,7 @@ func (t *terraform) runBriefly(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// output shows the command and returns what it prints.
+// output shows the command and returns its output.
 func (t *terraform) output(ctx context.Context, args ...string) ([]byte, error) {
 	fmt.Println(t.inBold("$ " + t.commandLine(args)))
 	cmd := t.command(ctx, args)
@@ -86,7 +86,7 @@ func (t *terraform) readOutput(ctx context.Context, name string, into any) error
 	return nil
 }
 
-// command is interrupted, not killed, when ctx ends.
+// command is a command that gets an interrupt, not a kill, when ctx ends.
 func (t *terraform) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path, args...)
 	cmd.Dir, cmd.Env = t.dir, t.env
@@ -107,7 +107,7 @@ func (t *terraform) commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// inBold is the text in bold on a terminal.
+// inBold makes the text bold on a terminal.
 func (t *terraform) inBold(text string) string {
 	if !t.terminal {
 		return text
@@ -115,7 +115,7 @@ func (t *terraform) inBold(text string) string {
 	return "\x1b[1m" + text + "\x1b[0m"
 }
 
-// isTerminal tells whether the file is a character device that is not
+// isTerminal reports whether the file is a character device other than
 // /dev/null, and NO_COLOR is not set.
 func isTerminal(file *os.File) bool {
 	if os.Getenv("NO_COLOR") != "" {

@@ -1,10 +1,11 @@
-// Distant runs a command beside a maassim in a process of its own, with the variables
-// by which the acceptance suite reaches a real MAAS:
+// Distant runs a command beside a maassim in a process of its own. It sets the
+// variables by which the acceptance suite reaches a real MAAS:
 //
 //	distant maas|lxd COMMAND ARGUMENT…
 //
-// Nothing boots there: the script "drive" plays the guests. The world has other names
-// than the one of the tests, and a VM of an operator's, which must stay.
+// Nothing boots there: the script "drive" simulates the guests. The model has
+// other names than the one of the tests. It also has an operator's VM, which
+// must stay.
 package main
 
 import (
@@ -28,7 +29,8 @@ import (
 )
 
 func main() {
-	// A Ctrl-C reaches the command as well, which may have to clean up: it is waited for.
+	// A Ctrl-C also reaches the command, which may have to clean up. Distant
+	// waits for it.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -36,14 +38,14 @@ func main() {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		os.Exit(max(exit.ExitCode(), 1)) // killed by a signal is -1
+		os.Exit(max(exit.ExitCode(), 1)) // -1 means that a signal killed it
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "distant:", err)
 		os.Exit(1)
 	}
 }
 
-// run starts the simulator, runs the command, and ends the simulator.
+// run starts the simulator, runs the command, and stops the simulator.
 func run(ctx context.Context, args []string) error {
 	if len(args) < 2 || args[0] != "maas" && args[0] != "lxd" {
 		return errors.New("usage: distant maas|lxd COMMAND ARGUMENT…")
@@ -74,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	return cmd.Run()
 }
 
-// simulator is a maassim that runs.
+// simulator is a running maassim.
 type simulator struct {
 	cmd        *exec.Cmd
 	url        string
@@ -82,7 +84,7 @@ type simulator struct {
 	controlURL string
 }
 
-// accessLine is what a maassim prints first.
+// accessLine is the first line that a maassim prints.
 var accessLine = regexp.MustCompile(`^export MAAS_API_URL=(\S+) MAAS_API_KEY=(\S+)`)
 
 // buildAndStart builds a maassim and starts it.
@@ -98,11 +100,12 @@ func buildAndStart(ctx context.Context, dir string, model sim.Model) (*simulator
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, err
 	}
-	return startSimulator(exec.Command(program, "-model", file)) //nolint:noctx // end stops it, once the command has ended
+	return startSimulator(exec.Command(program, "-model", file)) //nolint:noctx // stopProcess stops it after the command has ended
 }
 
-// startSimulator starts a maassim, which says how it is reached. It is stopped where it does not.
-// Its process group is its own: a Ctrl-C is for the suite, which cleans up on it.
+// startSimulator starts a maassim, which prints how it is reached. If it does
+// not, startSimulator stops it. It has a process group of its own: a Ctrl-C is
+// for the suite, which uses the simulator to clean up.
 func startSimulator(cmd *exec.Cmd) (*simulator, error) {
 	cmd.Stderr = os.Stderr
 	setProcessGroup(cmd)
@@ -119,13 +122,13 @@ func startSimulator(cmd *exec.Cmd) (*simulator, error) {
 	access := accessLine.FindStringSubmatch(lines.Text())
 	if access == nil {
 		s.stopProcess()
-		return nil, fmt.Errorf("maassim does not say how it is reached, but %q", lines.Text())
+		return nil, fmt.Errorf("maassim does not print its address and key, but %q", lines.Text())
 	}
 	s.url, s.key, s.controlURL = access[1], access[2], strings.TrimSuffix(access[1], "/MAAS")+"/_sim"
 	return s, nil
 }
 
-// stopProcess stops the simulator, which has a moment to end by itself.
+// stopProcess stops the simulator. It gives it a moment to end by itself.
 func (s *simulator) stopProcess() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(stopTimeout, func() { _ = s.cmd.Process.Kill() })
@@ -136,7 +139,7 @@ func (s *simulator) stopProcess() {
 // stopTimeout is how long the simulator may take to end.
 const stopTimeout = 5 * time.Second
 
-// listLXDs are the LXDs that listen.
+// listLXDs lists the LXDs that listen.
 func (s *simulator) listLXDs(ctx context.Context) (all []sim.LXD, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.controlURL+"/lxd", nil)
 	if err != nil {
@@ -150,7 +153,7 @@ func (s *simulator) listLXDs(ctx context.Context) (all []sim.LXD, err error) {
 	return all, json.NewDecoder(res.Body).Decode(&all)
 }
 
-// environment are the variables by which the suite reaches the simulator, as it
+// environment is the variables by which the suite reaches the simulator as it
 // reaches a real MAAS.
 func (s *simulator) environment(ctx context.Context, column, dir string, key fleetkey.Key, hosts []sim.HostModel) ([]string, error) {
 	servers, err := s.listLXDs(ctx)

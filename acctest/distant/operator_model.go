@@ -13,11 +13,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// lentMachines is how many machines the suite may deploy: two a story, and some at once.
+// lentMachines is how many machines the suite may deploy. Each story needs up
+// to two, and some stories run at once.
 const lentMachines = 8
 
-// operatorModel is a MAAS as an operator's: in the column lxd it has no VM hosts any more, and
-// the machines of the hosts say what they are.
+// operatorModel is the MAAS of an operator. In the column lxd it has no VM
+// hosts any more, and the marks on the host machines say what they are.
 func operatorModel(column, certificate string) sim.Model {
 	const never = time.Hour
 	m := sim.Model{
@@ -34,7 +35,7 @@ func operatorModel(column, certificate string) sim.Model {
 			{Name: "beta", Cores: 64, MemoryMiB: 1 << 18, Zone: "south"},
 		},
 		Machines: []sim.MachineModel{
-			{Hostname: "web", Cores: 2, MemoryMiB: 4096, DiskGB: 40, Status: "Deployed"}, // an operator's
+			{Hostname: "web", Cores: 2, MemoryMiB: 4096, DiskGB: 40, Status: "Deployed"}, // the operator's own VM
 		},
 		Latency: sim.Latency{
 			Compose: 50 * time.Millisecond, Commission: never, Deploy: never, FirstBoot: never,
@@ -56,8 +57,8 @@ func operatorModel(column, certificate string) sim.Model {
 	return m
 }
 
-// markHostMachines says to the machines of the hosts that they are LXD hosts, as a
-// maaslxd_vm_host does: where MAAS has no VM hosts, nothing else tells.
+// markHostMachines marks the machines of the hosts as LXD hosts, as a
+// maaslxd_vm_host does. Where MAAS has no VM hosts, nothing else says so.
 func (s *simulator) markHostMachines(ctx context.Context, hosts []sim.HostModel, servers []sim.LXD) error {
 	for _, h := range hosts {
 		record := engine.HostRecord{Name: h.Name, Zone: h.Zone, Tags: h.Tags, Endpoint: engine.Endpoint{Project: "default"}, DefaultStoragePool: "default"}

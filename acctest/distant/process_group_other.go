@@ -4,5 +4,6 @@ package main
 
 import "os/exec"
 
-// setProcessGroup does nothing: a Ctrl-C reaches the command, too.
+// setProcessGroup does nothing: on this system a Ctrl-C reaches the simulator,
+// too.
 func setProcessGroup(*exec.Cmd) {}

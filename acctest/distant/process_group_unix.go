@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// setProcessGroup gives a command a process group of its own: a Ctrl-C does not reach it.
+// setProcessGroup gives a command a process group of its own, so that a Ctrl-C
+// does not reach it.
 func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

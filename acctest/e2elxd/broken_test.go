@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestRealBrokenHosts: a first boot that fails never makes a Ready host, and what
-// the engine says names what failed.
+// TestRealBrokenHosts: a failed first boot never makes a Ready host, and the
+// engine names what failed.
 func TestRealBrokenHosts(t *testing.T) {
 	t.Parallel()
 	needE2E(t)
@@ -21,8 +21,8 @@ func TestRealBrokenHosts(t *testing.T) {
 		reason string
 		change func(*engine.HostSpec)
 		before []func(*testing.T, machine)
-		want   []string // in the engine's words
-		clouds string   // in what cloud-init says
+		want   []string // in the engine's message
+		clouds string   // in cloud-init's message
 	}{
 		"source": {
 			reason: "The pool's source is not there.",
@@ -102,7 +102,7 @@ func containsAll(message string, words []string) bool {
 	return true
 }
 
-// occupyPort lets something listen on LXD's port from the start.
+// occupyPort makes another program listen on LXD's port from the start.
 func occupyPort(t *testing.T, m machine) {
 	t.Helper()
 	m.writeFile(t, "/etc/systemd/system/squatter.socket",

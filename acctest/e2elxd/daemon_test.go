@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// daemon is an LXD of ours.
+// daemon is an LXD that the tests start.
 type daemon struct{ folder string }
 
 // startLXD starts an LXD that keeps everything in a folder of the run.
@@ -25,12 +25,12 @@ func startLXD(name string) (daemon, error) {
 	if err != nil {
 		return d, err
 	}
-	cmd := exec.Command("lxd", "--group", "root") // not --debug, which logs whole bodies
+	cmd := exec.Command("lxd", "--group", "root") // without --debug, which logs whole bodies
 	cmd.Env, cmd.Stdout, cmd.Stderr = d.environment(), log, log
 	if err := cmd.Start(); err != nil {
 		return d, err
 	}
-	go func() { _ = cmd.Wait() }() // it ends with the namespaces
+	go func() { _ = cmd.Wait() }() // it ends together with the namespaces
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err = d.run(ctx, nil, "lxd", "waitready", "--timeout=60")
@@ -41,7 +41,7 @@ func (d daemon) environment() []string {
 	return append(os.Environ(), "LXD_DIR="+d.folder, "LXD_CONF="+d.folder+"/conf", "LC_ALL=C.UTF-8")
 }
 
-// run runs a program that speaks with the daemon.
+// run runs a program that talks to the daemon.
 func (d daemon) run(ctx context.Context, input []byte, name string, arguments ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, arguments...)
 	cmd.Env, cmd.Stdin = d.environment(), bytes.NewReader(input)
@@ -54,8 +54,8 @@ func (d daemon) run(ctx context.Context, input []byte, name string, arguments ..
 	return out.String(), nil
 }
 
-// outerPreseed is the LXD that stands for the data centre. Its file system lets
-// the LXDs in the machines have pools of btrfs, too.
+// outerPreseed configures the LXD of the data centre. Its file system lets the
+// LXDs in the machines have pools of btrfs, too.
 const outerPreseed = `
 storage_pools: [{name: disks, driver: btrfs, config: {size: 12GiB}}]
 profiles:
@@ -64,7 +64,7 @@ profiles:
   devices: {root: {type: disk, path: /, pool: disks}}
 `
 
-// startDataCentre is the LXD in which machines are containers, started once.
+// startDataCentre starts the LXD in which machines are containers, once.
 var startDataCentre = sync.OnceValues(func() (daemon, error) {
 	d, err := startLXD("lxd")
 	if err != nil {

@@ -14,18 +14,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// kubeadmJoin is bootstrap data in the form that Cluster API's kubeadm provider
-// gives it.
+// kubeadmJoin is bootstrap data in the form of Cluster API's kubeadm provider.
 //
 //go:embed testdata/kubeadm-join.yaml
 var kubeadmJoin []byte
 
-// userScript is what a user runs beside our part.
+// userScript is what a user runs beside our part of the user-data.
 const userScript = "#!/bin/sh\nlxc query /1.0/projects/maas >/run/user-part\n"
 
-// TestRealHosts brings hosts about, and sees from outside what became of them; then
-// once more after a reboot, and after a first boot that cloud-init takes for
-// another one.
+// TestRealHosts deploys hosts, and looks at the result from outside. It looks
+// again after a reboot, and after a first boot that cloud-init takes for that
+// of another machine.
 func TestRealHosts(t *testing.T) {
 	t.Parallel()
 	needE2E(t)
@@ -93,7 +92,7 @@ func TestRealHosts(t *testing.T) {
 				if diff := cmp.Diff(tc.want, w.readViewOverHTTPS(t, host)); diff != "" {
 					t.Errorf("%s: seen from outside, -want +got:\n%s", when, diff)
 				}
-				if when != afterReboot { // which runs none of it again
+				if when != afterReboot { // a reboot runs none of it again
 					tc.more(t, m)
 				}
 			}
@@ -117,13 +116,13 @@ func TestRealHosts(t *testing.T) {
 
 const afterReboot = "after a reboot"
 
-// fingerprintScript shows what of an LXD must not change: its certificate, and what it
-// holds.
+// fingerprintScript prints what must not change in an LXD: its certificate, and
+// its contents.
 const fingerprintScript = `sha256sum /var/lib/lxd/server.crt
 lxc storage list --format csv; lxc network list --format csv; lxc config trust list --format csv; lxc project list --format csv
 lxc profile show default --project maas`
 
-// waitUntilReady waits for the host.
+// waitUntilReady steps the host until it is ready.
 func (w *world) waitUntilReady(t *testing.T, step func(context.Context) (engine.Result[engine.Host], error)) engine.Host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
@@ -135,20 +134,21 @@ func (w *world) waitUntilReady(t *testing.T, step func(context.Context) (engine.
 	return host
 }
 
-// installLXDBySnap lets LXD be there once snapd has installed it.
+// installLXDBySnap makes LXD exist only after snapd has installed it.
 func installLXDBySnap(t *testing.T, m machine) {
 	t.Helper()
 	m.removeFile(t, "/usr/bin/lxd")
 	m.writeFile(t, "/usr/bin/snap", "#!/bin/sh\nexec /usr/local/lib/maaslxd/snap \"$@\"\n", "0755")
 }
 
-// wantVendorDataRan checks that our part took nothing from MAAS's own.
+// wantVendorDataRan checks that our user-data removed nothing from MAAS's
+// vendor-data.
 func wantVendorDataRan(t *testing.T, m machine) {
 	t.Helper()
 	m.mustRunScript(t, "test -e /run/maas-vendor-data")
 }
 
-// wantAllPartsRan checks that each part had its effect, in its turn.
+// wantAllPartsRan checks that each part had its effect, in order.
 func wantAllPartsRan(t *testing.T, m machine) {
 	t.Helper()
 	if warned := strings.Join(cloudinit.Warnings(kubeadmJoin), " "); !strings.Contains(warned, "runcmd: replaces MAAS's") {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// ensureImage returns the folder with the image, which is built if what it is
-// made of has changed. Packages are as old as the image: it is built anew after
-// a month, for their security updates.
+// ensureImage returns the folder with the image. It builds the image if its
+// sources have changed. The packages are as old as the image, so it is built
+// again after a month, for their security updates.
 func ensureImage() (string, error) {
 	key, err := imageKey("image", time.Now())
 	if err != nil {
@@ -39,7 +39,7 @@ func ensureImage() (string, error) {
 	return folder, removeOtherImages(cache, key)
 }
 
-// imageKey names the image by what it is made of, and the month.
+// imageKey names the image by its sources and the month.
 func imageKey(folder string, now time.Time) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -54,7 +54,7 @@ func imageKey(folder string, now time.Time) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], err
 }
 
-// removeOtherImages removes images that nothing will use any more.
+// removeOtherImages removes images that are not used any more.
 func removeOtherImages(cache, key string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

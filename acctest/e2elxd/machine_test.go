@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// machine is a container that stands for a machine of MAAS.
+// machine is a container in the place of a MAAS machine.
 type machine struct {
 	daemon
 	name string
 }
 
-// installMachine makes the machine, with what MAAS's installer leaves on its disk, and
-// what the test does to it before it boots.
+// installMachine makes the machine with the files that MAAS's installer leaves
+// on its disk. The functions of before then change the disk, before the machine
+// boots.
 func (n network) installMachine(t *testing.T, hostname, mac string, files map[string]string, before ...func(*testing.T, machine)) machine {
 	t.Helper()
 	d := n.daemon
@@ -36,7 +37,7 @@ func (n network) installMachine(t *testing.T, hostname, mac string, files map[st
 func (m machine) deleteContainer() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_, _ = m.run(ctx, nil, "lxc", "delete", "--force", m.name) // all of it ends with the run
+	_, _ = m.run(ctx, nil, "lxc", "delete", "--force", m.name) // everything ends with the run
 }
 
 // writeFile puts a file on the machine's disk.
@@ -54,13 +55,13 @@ func (m machine) removeFile(t *testing.T, path string) {
 	m.lxc(t, "file", "delete", m.name+path)
 }
 
-// runScript runs a script on the machine, and returns what it says.
+// runScript runs a script on the machine, and returns its output.
 func (m machine) runScript(ctx context.Context, script string) (string, error) {
 	out, err := m.run(ctx, nil, "lxc", "exec", m.name, "--", "sh", "-c", script)
 	return strings.TrimSpace(out), err
 }
 
-// mustRunScript runs a script on the machine that succeeds.
+// mustRunScript runs a script on the machine, which must succeed.
 func (m machine) mustRunScript(t *testing.T, script string) string {
 	t.Helper()
 	out, err := m.runScript(t.Context(), script)
@@ -70,7 +71,7 @@ func (m machine) mustRunScript(t *testing.T, script string) string {
 	return out
 }
 
-// waitForCloudInit waits until cloud-init has ended, and returns what it says of itself:
+// waitForCloudInit waits until cloud-init has ended. It returns its status,
 // "done" or "error", with the reasons.
 func (m machine) waitForCloudInit(t *testing.T) string {
 	t.Helper()
@@ -92,7 +93,7 @@ func (m machine) reboot(t *testing.T) {
 	m.lxc(t, "restart", "--force", m.name)
 }
 
-// saveLogs keeps what a machine said where a run that failed is looked into.
+// saveLogs keeps a machine's logs where a failed run is looked into.
 func (m machine) saveLogs(t *testing.T) {
 	if !t.Failed() && !*keepLogs {
 		return

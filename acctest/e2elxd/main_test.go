@@ -8,12 +8,13 @@ import (
 )
 
 var (
-	e2eEnabled = flag.Bool("e2e", false, "boot real hosts, which needs root and the packages that make e2e-lxd installs; what is missing is then a failure")
-	keepLogs   = flag.Bool("e2e.keep", false, "show where the logs are, and leave them there")
+	e2eEnabled = flag.Bool("e2e", false, "boot real hosts; this needs root and the packages that make e2e-lxd installs, and fails without them")
+	keepLogs   = flag.Bool("e2e.keep", false, "print the path of the logs, and keep them")
 )
 
-// TestMain goes through three processes: one that builds the image, the first
-// of new namespaces, and one that runs the tests in them.
+// TestMain starts three processes in turn. The first builds the image, the
+// second is the first process of new namespaces, and the third runs the tests
+// in them.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	switch stage := os.Getenv(stageVariable); {
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(exitStatus(runInNamespaces()))
 }
 
-// exitStatus reports an error of the surroundings, which no test can.
+// exitStatus prints an error of the surroundings, which no test can report.
 func exitStatus(status int, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e-lxd:", err)
@@ -34,11 +35,10 @@ func exitStatus(status int, err error) int {
 	return status
 }
 
-// needE2E announces why a test does not run. It never skips where it was asked
-// for.
+// needE2E skips a test with the reason, unless -e2e asks for it.
 func needE2E(t *testing.T) {
 	t.Helper()
 	if !*e2eEnabled {
-		t.Skip("real hosts are booted only where that is asked for, as root on Debian: make e2e-lxd")
+		t.Skip("real hosts are booted only by make e2e-lxd, as root on Debian")
 	}
 }

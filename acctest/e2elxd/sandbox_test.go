@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The processes of a run tell each other by a variable what they are.
+// Variables that tell each process of a run what it is.
 const (
 	stageVariable  = "MAASLXD_E2E_STAGE"
 	folderVariable = "MAASLXD_E2E_FOLDER"
@@ -23,14 +23,15 @@ const (
 	stageTests     = "tests"
 )
 
-// requiredTools are what a run needs, by the Debian package that brings each.
+// requiredTools are the programs that a run needs, each with its Debian
+// package.
 var requiredTools = []struct{ name, pkg string }{
 	{"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unsquashfs", "squashfs-tools"}, {"xz", "xz-utils"},
 	{"lxd", "lxd"}, {"lxc", "lxd-client"}, {"cloud-init", "cloud-init"}, {"ip", "iproute2"}, {"nft", "nftables"}, {"losetup", "mount"}, {"mkfs.btrfs", "btrfs-progs"},
 }
 
-// checkPrerequisites says what a run needs and this machine does not have; nil for
-// nothing.
+// checkPrerequisites returns an error that names what a run needs and this
+// machine lacks.
 func checkPrerequisites() error {
 	if os.Geteuid() != 0 {
 		return errors.New("needs root: LXD, namespaces and file systems are real here")
@@ -47,9 +48,9 @@ func checkPrerequisites() error {
 	return nil
 }
 
-// runInNamespaces builds the image, and runs everything else in new namespaces: their
+// runInNamespaces builds the image, and runs the tests in new namespaces. Their
 // processes, mounts and networks end with the first process in them, and that
-// one with this.
+// one ends with this process.
 func runInNamespaces() (int, error) {
 	if err := checkPrerequisites(); err != nil {
 		return 0, err
@@ -58,7 +59,7 @@ func runInNamespaces() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	sweepCgroups() // of a run that was killed
+	sweepCgroups() // left by a run that was killed
 	folder, lock, err := newFolder()
 	if err != nil {
 		return 0, err
@@ -67,7 +68,7 @@ func runInNamespaces() (int, error) {
 	if *keepLogs {
 		fmt.Fprintln(os.Stderr, "e2e-lxd: the logs stay in", folder, "until the next run")
 	}
-	runtime.LockOSThread() // its death is what Pdeathsig means
+	runtime.LockOSThread() // Pdeathsig acts when this thread ends
 	cmd := newSelfCommand(&syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
@@ -80,7 +81,7 @@ func runInNamespaces() (int, error) {
 	return status, errors.Join(err, os.RemoveAll(folder))
 }
 
-// runUntilSignal runs a program to its end, which a signal brings about.
+// runUntilSignal runs a program to its end, or until a signal.
 func runUntilSignal(cmd *exec.Cmd) (int, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -90,7 +91,7 @@ func runUntilSignal(cmd *exec.Cmd) (int, error) {
 	}
 	go func() {
 		if _, ok := <-signals; ok {
-			_ = cmd.Process.Kill() // and with it all that it began
+			_ = cmd.Process.Kill() // everything that it started ends with it
 		}
 	}()
 	err := cmd.Wait()
@@ -100,7 +101,7 @@ func runUntilSignal(cmd *exec.Cmd) (int, error) {
 	return 0, err
 }
 
-// runAsInit is the first process of the namespaces. It makes them a small
+// runAsInit is the first process of the namespaces. It turns them into a small
 // machine, and collects processes whose parents have ended.
 func runAsInit() (int, error) {
 	if err := mountNamespaceFilesystems(); err != nil {
@@ -125,9 +126,9 @@ func runAsInit() (int, error) {
 	}
 }
 
-// mountNamespaceFilesystems gives the namespaces their own /proc, /sys and loopback interface.
-// What /sys shows of networks is that of who mounts it, and the cgroups below
-// it come along.
+// mountNamespaceFilesystems gives the namespaces their own /proc, /sys and
+// loopback interface. /sys shows the networks of the process that mounts it.
+// The cgroups below it are mounted, too.
 func mountNamespaceFilesystems() error {
 	cgroups := inFolder("cgroups")
 	if err := os.Mkdir(cgroups, 0o700); err != nil {
@@ -149,7 +150,7 @@ func mountNamespaceFilesystems() error {
 	return delegateSubIDs()
 }
 
-// delegateSubIDs lets root hand out the ids of unprivileged containers, in these
+// delegateSubIDs lets root give ids to unprivileged containers, in these
 // namespaces only.
 func delegateSubIDs() error {
 	file, err := os.CreateTemp(os.Getenv(folderVariable), "ids-")
@@ -172,7 +173,7 @@ func runCommand(name string, arguments ...string) error {
 	return nil
 }
 
-// newSelfCommand is this program once more.
+// newSelfCommand runs this program again.
 func newSelfCommand(attributes *syscall.SysProcAttr, variables ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), variables...), attributes
@@ -180,7 +181,7 @@ func newSelfCommand(attributes *syscall.SysProcAttr, variables ...string) *exec.
 	return cmd
 }
 
-// shortTimeout is how long a machine is given for something small.
+// shortTimeout is how long a machine may take for a small task.
 const shortTimeout = time.Minute
 
 // waitForPort waits until something listens at the address.
@@ -196,5 +197,5 @@ func waitForPort(address string, most time.Duration) error {
 	}
 }
 
-// inFolder is a path in the folder of the run.
+// inFolder is a path in the run's folder.
 func inFolder(name string) string { return filepath.Join(os.Getenv(folderVariable), name) }

@@ -19,12 +19,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// storageAddress is where the LXD listens: in the network of the run no other does.
+// storageAddress is where the LXD listens. No other LXD listens there in the
+// network of the run.
 const storageAddress = "127.0.0.1:8443"
 
-// TestRealStorage gives the pools that need loop devices, disks or what the
-// kernel may lack to an LXD outside of a machine: containers get none of these.
-// It is where the size of a pool is seen from outside.
+// TestRealStorage tests pools that need loop devices, disks or kernel modules,
+// with an LXD outside of a machine: containers get none of these. It also
+// checks the size of a pool as seen from outside.
 func TestRealStorage(t *testing.T) {
 	t.Parallel()
 	needE2E(t)
@@ -45,7 +46,7 @@ func TestRealStorage(t *testing.T) {
 				t.Logf("%s: LXD has made the pool", driver)
 			case err == nil || !strings.Contains(said, string(driver)) || !strings.Contains(said, "Failed to create storage pool"):
 				t.Errorf("this kernel has none, and LXD says: %s, %v", said, err)
-			default: // beyond LXD's parser, into the driver
+			default: // it passes LXD's parser and reaches the driver
 				t.Logf("%s: this kernel has none, so it was checked as far as cloud-init's and LXD's parsers go; LXD then said: %s", driver, said)
 			}
 		})
@@ -76,8 +77,8 @@ func (d daemon) testFileAndDiskPools(t *testing.T) {
 	}
 }
 
-// connectRestricted is the LXD over HTTPS, with a certificate that is restricted as that of a
-// fleet is.
+// connectRestricted connects to the LXD over HTTPS, with a certificate that is
+// restricted like a fleet's.
 func (d daemon) connectRestricted(t *testing.T) client.InstanceServer {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(inFolder("key-storage"), time.Now())
@@ -90,7 +91,7 @@ func (d daemon) connectRestricted(t *testing.T) client.InstanceServer {
 	}
 	d.lxc(t, "config", "trust", "add", file, "--restricted", "--projects", "maas")
 	conn, err := client.ConnectLXDWithContext(t.Context(), "https://"+storageAddress, &client.ConnectionArgs{
-		TLSClientCert: key.Certificate, TLSClientKey: key.Key, InsecureSkipVerify: true, // which LXD this is, is not tested here
+		TLSClientCert: key.Certificate, TLSClientKey: key.Key, InsecureSkipVerify: true, // the identity of this LXD is not tested here
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +99,9 @@ func (d daemon) connectRestricted(t *testing.T) client.InstanceServer {
 	return conn.UseProject("maas")
 }
 
-// wantPoolSize checks how large the pool is, in bytes, as who may not see its
-// configuration sees it: a file system says that it has a little less than was
-// asked for, never more.
+// wantPoolSize checks the size of the pool in bytes, as a client sees it that
+// may not read its configuration. A file system shows a little less than its
+// size, never more.
 func wantPoolSize(t *testing.T, conn client.InstanceServer, want uint64) {
 	t.Helper()
 	space, err := conn.GetStoragePoolResources("default")
@@ -112,7 +113,7 @@ func wantPoolSize(t *testing.T, conn client.InstanceServer, want uint64) {
 	}
 }
 
-// deleteDefaultPool takes the pool away again.
+// deleteDefaultPool deletes the pool again.
 func (d daemon) deleteDefaultPool(t *testing.T) {
 	t.Helper()
 	d.lxc(t, "storage", "delete", "default")
@@ -156,8 +157,8 @@ func renderCloudConfig(t *testing.T, pool cloudinit.StoragePool) []byte {
 	}
 }
 
-// checkSchema gives the cloud-config to cloud-init's own check. Without
-// --annotate: with it, the status is always 0.
+// checkSchema runs cloud-init's own check on the cloud-config. It does without
+// --annotate, which makes the status always 0.
 func checkSchema(t *testing.T, config []byte) {
 	t.Helper()
 	file := t.TempDir() + "/config"
@@ -169,7 +170,8 @@ func checkSchema(t *testing.T, config []byte) {
 	}
 }
 
-// applyPreseed does what cloud-init's module for LXD does, and returns what LXD said.
+// applyPreseed does what cloud-init's module for LXD does, and returns LXD's
+// output.
 func (d daemon) applyPreseed(t *testing.T, config []byte) (string, error) {
 	t.Helper()
 	var in struct {
@@ -178,7 +180,7 @@ func (d daemon) applyPreseed(t *testing.T, config []byte) (string, error) {
 	if err := yaml.Unmarshal(config, &in); err != nil || in.LXD.Preseed == "" {
 		t.Fatalf("no preseed in %s, %v", config, err)
 	}
-	// Where LXD listens is not what is tested here.
+	// The address where LXD listens is not tested here.
 	text := strings.Replace(in.LXD.Preseed, "10.99.0.1:8443", storageAddress, 1)
 	cmd := exec.CommandContext(t.Context(), "lxd", "init", "--preseed")
 	cmd.Env, cmd.Stdin = d.environment(), strings.NewReader(text)
@@ -186,7 +188,7 @@ func (d daemon) applyPreseed(t *testing.T, config []byte) (string, error) {
 	return strings.Join(strings.Fields(string(out)), " "), err
 }
 
-// newLoopDevice is a disk of so many bytes.
+// newLoopDevice makes a disk of that many bytes.
 func newLoopDevice(t *testing.T, size int64) string {
 	t.Helper()
 	file := t.TempDir() + "/disk"

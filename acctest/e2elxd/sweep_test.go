@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// runPrefix begins the names of what a run could leave behind: its folder, and the
-// cgroups of its containers, which are in no namespace.
+// runPrefix begins the names of what a run could leave behind: its folder, and
+// the cgroups of its containers, which no namespace contains.
 const runPrefix = "maaslxd-e2e-"
 
-// newFolder makes the folder of a run, and removes those of runs that were
-// killed. The lock on it, which ends with this process, tells them apart.
+// newFolder makes the folder of a run, and removes the folders of killed runs.
+// A live run holds a lock on its folder, which ends with its process.
 func newFolder() (string, *os.File, error) {
 	old, err := filepath.Glob(filepath.Join(os.TempDir(), runPrefix+"*"))
 	if err != nil {
@@ -36,10 +36,11 @@ func newFolder() (string, *os.File, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return folder, lock, os.Chmod(folder, 0o711) // the machines' root is not root here
+	return folder, lock, os.Chmod(folder, 0o711) // root in the machines is not root here
 }
 
-// lockFolder takes the lock of a folder, or says who has it: somebody.
+// lockFolder takes the lock of a folder. It returns an error while another
+// process holds the lock.
 func lockFolder(folder string) (*os.File, error) {
 	lock, err := os.Create(filepath.Join(folder, "lock"))
 	if err != nil {
@@ -51,8 +52,8 @@ func lockFolder(folder string) (*os.File, error) {
 	return lock, nil
 }
 
-// sweepCgroups removes the cgroups of containers that have ended: those that are
-// killed cannot do it themselves. One in use is not removed by the kernel.
+// sweepCgroups removes the cgroups of containers that have ended. A killed run
+// cannot remove them itself. The kernel refuses to remove one in use.
 func sweepCgroups() {
 	var ours []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
@@ -61,7 +62,7 @@ func sweepCgroups() {
 		}
 		return nil
 	})
-	for i := len(ours) - 1; i >= 0; i-- { // the innermost first
+	for i := len(ours) - 1; i >= 0; i-- { // the innermost ones first
 		_ = syscall.Rmdir(ours[i])
 	}
 }

@@ -11,29 +11,29 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// profileSummary is what matters of a profile: where its disks go, what its NIC joins,
-// and its configuration.
+// profileSummary is what the tests compare of a profile: the pool of its disks,
+// the network of its NIC, and its configuration.
 type profileSummary map[string]string
 
 // view is an LXD as the holder of the fleet's key sees it.
 type view struct {
-	// Pools are the drivers by name. None of them has a size of its own: dir never
-	// has, and a container gets no loop device for another one. TestRealStorage
-	// looks at sizes.
+	// Pools are the drivers by name. No pool has a size of its own: dir never
+	// has one, and a container gets no loop device for the others.
+	// TestRealStorage checks sizes.
 	Pools    map[string]string
-	Networks map[string]string         // address of those that LXD made, by name
+	Networks map[string]string         // addresses of the networks that LXD made, by name
 	Limits   map[string]string         // of the project
 	Profiles map[string]profileSummary // of the project
 }
 
-// readViewOverHTTPS asks the host's LXD over HTTPS, with the fleet's key.
+// readViewOverHTTPS reads the host's LXD over HTTPS, with the fleet's key.
 func (w *world) readViewOverHTTPS(t *testing.T, host engine.Host) view {
 	t.Helper()
 	if err := waitForPort(strings.TrimPrefix(host.Address, "https://"), shortTimeout); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := client.ConnectLXDWithContext(t.Context(), host.Address, &client.ConnectionArgs{
-		TLSClientCert: w.key.Certificate, TLSClientKey: w.key.Key, InsecureSkipVerify: true, // the fingerprint is compared by the prober
+		TLSClientCert: w.key.Certificate, TLSClientKey: w.key.Key, InsecureSkipVerify: true, // the prober compares the fingerprint
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func (w *world) readViewOverHTTPS(t *testing.T, host engine.Host) view {
 	return readView(t, conn.UseProject("maas"))
 }
 
-// readView reads what there is.
+// readView reads everything that the client may see.
 func readView(t *testing.T, conn client.InstanceServer) view {
 	t.Helper()
 	v := view{Pools: map[string]string{}, Profiles: map[string]profileSummary{}}
@@ -90,8 +90,8 @@ func readView(t *testing.T, conn client.InstanceServer) view {
 	return v
 }
 
-// networkAddress is the IPv4 address that a network has on the host. Its
-// configuration is hidden from a restricted certificate.
+// networkAddress is the IPv4 address of a network on the host. A restricted
+// certificate may not read the network's configuration.
 func networkAddress(t *testing.T, conn client.InstanceServer, name string) string {
 	t.Helper()
 	state, err := conn.GetNetworkState(name)
@@ -106,7 +106,7 @@ func networkAddress(t *testing.T, conn client.InstanceServer, name string) strin
 	return ""
 }
 
-// summarizeProfile is the profile without what all of them have.
+// summarizeProfile is the profile without what all profiles have.
 func summarizeProfile(p api.Profile) profileSummary {
 	d := profileSummary{}
 	for _, each := range p.Devices {

@@ -18,7 +18,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// world is a MAAS with machines that boot for real, and our engine before it.
+// world is a MAAS with machines that really boot, and our engine.
 type world struct {
 	maas   *sim.Sim
 	url    string
@@ -28,8 +28,8 @@ type world struct {
 	network
 }
 
-// network is what the machines of a world are on. Its first address is MAAS's,
-// which is the router as well.
+// network connects the machines of a world. Its first address is MAAS's, which
+// is also the router.
 type network struct {
 	daemon
 	number int32
@@ -57,7 +57,7 @@ func newNetwork(t *testing.T) network {
 	return n
 }
 
-// newWorld starts a MAAS of its own for a test, with machines of these names.
+// newWorld starts a MAAS for one test, with machines of these names.
 func newWorld(t *testing.T, hostnames ...string) *world {
 	t.Helper()
 	n := newNetwork(t)
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, hostnames ...string) *world {
 	return w
 }
 
-// newEngine is the engine as a front end has it.
+// newEngine makes the engine as a front end does.
 func newEngine(t *testing.T, url, key string) *assembly.Engine {
 	t.Helper()
 	rows := ledger.NewMemory(nil)
@@ -107,7 +107,8 @@ func newEngine(t *testing.T, url, key string) *assembly.Engine {
 	return e
 }
 
-// hostSpec is a wanted host on a machine, with the bridge br0 unless told otherwise.
+// hostSpec is a wanted host on a machine. It has the bridge br0 unless change
+// sets another one.
 func (w *world) hostSpec(hostname string, change func(*engine.HostSpec)) engine.HostSpec {
 	spec := engine.HostSpec{
 		Machine: engine.MachineSpec{Machine: hostname, Deploy: &engine.Deployment{Image: "ubuntu/noble"}},
@@ -120,7 +121,7 @@ func (w *world) hostSpec(hostname string, change func(*engine.HostSpec)) engine.
 	return spec
 }
 
-// beginHost takes the host as far as MAAS goes by itself, and boots its machine.
+// beginHost steps the host until its machine must boot, and boots the machine.
 func (w *world) beginHost(t *testing.T, spec engine.HostSpec, before ...func(*testing.T, machine)) (func(context.Context) (engine.Result[engine.Host], error), machine) {
 	t.Helper()
 	hostname := spec.Machine.Machine

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// lxdSettings are the attributes by which terraform-lxd/lxd 3.0 reaches an LXD
-// (docs/guides/migration_3.0.md).
+// lxdSettings are the attributes with which terraform-lxd/lxd 3.0 connects to
+// an LXD (docs/guides/migration_3.0.md).
 type lxdSettings struct {
 	Address     types.String `tfsdk:"address"`
 	Certificate types.String `tfsdk:"client_certificate"`
@@ -25,7 +25,7 @@ type lxdSettings struct {
 	Fingerprint types.String `tfsdk:"server_certificate_fingerprint"`
 }
 
-// lxdSchema is that of the provider block.
+// lxdSchema is the schema of the provider block.
 func lxdSchema() schema.Schema {
 	text := schema.StringAttribute{Optional: true}
 	return schema.Schema{Attributes: map[string]schema.Attribute{
@@ -33,7 +33,8 @@ func lxdSchema() schema.Schema {
 	}}
 }
 
-// checkLXD wants the LXD of a configuration to show its certificate, and to trust ours.
+// checkLXD connects to the LXD of a configuration. The LXD must show the
+// configured certificate, and trust ours.
 func checkLXD(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var s lxdSettings
 	resp.Diagnostics.Append(req.Config.Get(ctx, &s)...)
@@ -51,7 +52,7 @@ func (s lxdSettings) checkTrust(ctx context.Context) error {
 		return err
 	}
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true, VerifyPeerCertificate: s.checkServer, //nolint:gosec // it is pinned
+		Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true, VerifyPeerCertificate: s.checkServer, //nolint:gosec // the certificate is pinned
 	}}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Address.ValueString()+"/1.0", nil)
 	if err != nil {
@@ -61,7 +62,7 @@ func (s lxdSettings) checkTrust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close() //nolint:errcheck // the body was read
 	var answer struct{ Metadata struct{ Auth string } }
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
 		return err
@@ -72,7 +73,8 @@ func (s lxdSettings) checkTrust(ctx context.Context) error {
 	return nil
 }
 
-// checkServer wants the certificate of the configuration.
+// checkServer returns an error unless the server's certificate is the
+// configured one.
 func (s lxdSettings) checkServer(certificates [][]byte, _ [][]*x509.Certificate) error {
 	if len(certificates) == 0 {
 		return errors.New("the LXD shows no certificate")

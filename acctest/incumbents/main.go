@@ -1,8 +1,8 @@
-// Command incumbents stands in for the providers that states are moved from. To move a
-// state, the CLI wants its provider at hand, and asks it for schemas alone. The stand-in
-// is canonical/maas by the file name terraform-provider-maas, and terraform-lxd/lxd by
-// the file name terraform-provider-lxd. It knows no MAAS, and makes nothing. Of an LXD it asks
-// whether that lets it in.
+// Command incumbents stands in for the providers from which users move states.
+// To move a state, the CLI needs the old provider, but asks it for schemas
+// only. As terraform-provider-maas the stand-in is canonical/maas, and as
+// terraform-provider-lxd it is terraform-lxd/lxd. It does not call MAAS, and
+// makes nothing. It asks an LXD only whether that trusts it.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// standIns are the providers, by their file names.
+// standIns are the providers by their file names.
 var standIns = map[string]standIn{
 	"terraform-provider-maas": {"maas", "registry.terraform.io/canonical/maas", []standInResource{
 		{"vm_host", "id"}, {"vm_host_machine", "id"}, {"instance", "id"},
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// standIn is a provider.
+// standIn is a provider with schemas and no function.
 type standIn struct {
 	name    string
 	address string
@@ -49,21 +49,22 @@ func (s standIn) Metadata(_ context.Context, _ provider.MetadataRequest, resp *p
 	resp.TypeName = s.name
 }
 
-// Schema is empty for MAAS, and says for LXD how one is reached.
+// Schema is empty for MAAS. For LXD it has the attributes of a connection.
 func (s standIn) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	if s.name == "lxd" {
 		resp.Schema = lxdSchema()
 	}
 }
 
-// Configure hands over nothing. It asks an LXD that is named.
+// Configure passes on nothing. It connects to an LXD that the configuration
+// names.
 func (s standIn) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if s.name == "lxd" {
 		checkLXD(ctx, req, resp)
 	}
 }
 
-// Resources are the kinds.
+// Resources are the kinds whose states can be moved.
 func (s standIn) Resources(context.Context) []func() resource.Resource {
 	var all []func() resource.Resource
 	for _, k := range s.kinds {
@@ -72,5 +73,5 @@ func (s standIn) Resources(context.Context) []func() resource.Resource {
 	return all
 }
 
-// DataSources are none.
+// DataSources returns none.
 func (standIn) DataSources(context.Context) []func() datasource.DataSource { return nil }

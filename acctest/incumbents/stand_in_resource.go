@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// standInResource is a resource that has nothing but what names an object. Of states with more in
-// them, the rest is ignored.
+// standInResource is a resource that has only the attribute that names an
+// object. It ignores the rest of a state.
 type standInResource struct {
 	name     string
 	identity string // the attribute that names the object
@@ -20,12 +20,12 @@ func (k standInResource) Metadata(_ context.Context, req resource.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_" + k.name
 }
 
-// Schema has the one attribute.
+// Schema has that one attribute.
 func (k standInResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{k.identity: schema.StringAttribute{Optional: true, Computed: true}}}
 }
 
-// ImportState believes what it is told.
+// ImportState accepts any id.
 func (k standInResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	resource.ImportStatePassthroughID(ctx, path.Root(k.identity), req, resp)
 }
@@ -35,17 +35,17 @@ func (standInResource) Read(context.Context, resource.ReadRequest, *resource.Rea
 
 const standInSummary = "A stand-in makes and changes nothing"
 
-// Create fails.
+// Create returns an error: the stand-in makes nothing.
 func (standInResource) Create(_ context.Context, _ resource.CreateRequest, resp *resource.CreateResponse) {
 	resp.Diagnostics.AddError(standInSummary, "No test creates an object of another provider.")
 }
 
-// Update fails.
+// Update returns an error: the stand-in changes nothing.
 func (standInResource) Update(_ context.Context, _ resource.UpdateRequest, resp *resource.UpdateResponse) {
 	resp.Diagnostics.AddError(standInSummary, "No test changes an object of another provider.")
 }
 
-// Delete fails.
+// Delete returns an error: the stand-in deletes nothing.
 func (standInResource) Delete(_ context.Context, _ resource.DeleteRequest, resp *resource.DeleteResponse) {
 	resp.Diagnostics.AddError(standInSummary, "No test destroys an object of another provider.")
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// certificateValidity is how long certificates are good: longer than any test.
+// certificateValidity is longer than any test runs.
 const certificateValidity = 7 * 24 * time.Hour
 
-// Authority signs certificates: for the control plane, its clients, and the
-// webhooks that the API server calls.
+// Authority signs certificates for the control plane, for its clients, and for
+// the webhooks that the API server calls.
 type Authority struct {
 	PEM  []byte // the authority's certificate
 	cert *x509.Certificate
@@ -28,7 +28,7 @@ type Authority struct {
 // KeyPair is a certificate with its key, both PEM.
 type KeyPair struct{ Cert, Key []byte }
 
-// NewAuthority makes one with a key of its own.
+// NewAuthority makes an authority with a new key.
 func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{PEM: certPEM(der), cert: cert, key: key}, nil
 }
 
-// ServerKeyPair is a pair for what listens on 127.0.0.1.
+// ServerKeyPair makes a pair for a server on 127.0.0.1.
 func (a *Authority) ServerKeyPair() (KeyPair, error) {
 	t, err := certificateTemplate("localhost")
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *Authority) ServerKeyPair() (KeyPair, error) {
 	return a.sign(t)
 }
 
-// ClientKeyPair is a pair for a user of the API server in a group.
+// ClientKeyPair makes a pair for a user of the API server in a group.
 func (a *Authority) ClientKeyPair(user, group string) (KeyPair, error) {
 	t, err := certificateTemplate(user)
 	if err != nil {
@@ -87,7 +87,8 @@ func (a *Authority) sign(t *x509.Certificate) (KeyPair, error) {
 	return KeyPair{Cert: certPEM(der), Key: private}, err
 }
 
-// certificateTemplate is a certificate of that name, with a number of its own.
+// certificateTemplate is a certificate with that name and a random serial
+// number.
 func certificateTemplate(name string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
@@ -96,7 +97,7 @@ func certificateTemplate(name string) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    time.Now().Add(-time.Hour), // clocks differ
+		NotBefore:    time.Now().Add(-time.Hour), // clocks may differ
 		NotAfter:     time.Now().Add(certificateValidity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}, nil
@@ -114,8 +115,8 @@ func keyPEM(key any) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// writeFiles puts the pair into <dir>/<name>.crt and <name>.key, and returns both
-// paths.
+// writeFiles writes the pair to <dir>/<name>.crt and <name>.key, and returns
+// both paths.
 func (p KeyPair) writeFiles(dir, name string) (cert, key string, err error) {
 	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
 	if err := os.WriteFile(cert, p.Cert, 0o600); err != nil {

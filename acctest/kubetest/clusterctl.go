@@ -27,27 +27,28 @@ type provider struct {
 	URL  string `json:"url"`
 }
 
-// version is the release that the URL of a file names.
+// version is the release in the URL of a file.
 func (p provider) version() string { return filepath.Base(filepath.Dir(p.URL)) }
 
 // Clusterctl runs clusterctl on a control plane, without a network.
 type Clusterctl struct {
-	// Config is the path of its configuration, which knows Cluster API's own
-	// providers and those it was made with.
+	// Config is the path of its configuration. It has Cluster API's own
+	// providers and those given to NewClusterctl.
 	Config string
-	// Variables fill the manifests' variables, beside their defaults.
+	// Variables are the values of the manifests' variables, beside their
+	// defaults.
 	Variables map[string]string
 
 	plane      *ControlPlane
 	program    string
 	home       string
 	repository programs.Repository
-	providers  []provider // those given
+	providers  []provider // the given ones
 }
 
-// NewClusterctl makes a local repository of Cluster API's own providers, and a
-// configuration that adds them to the infrastructure providers of those given, which
-// are files.
+// NewClusterctl makes a local repository of Cluster API's own providers. Its
+// configuration also has the infrastructure providers of the given
+// configuration files.
 func (c *ControlPlane) NewClusterctl(ctx context.Context, configs ...string) (*Clusterctl, error) {
 	bin, err := c.builder.Build(ctx, programs.Clusterctl)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c *ControlPlane) NewClusterctl(ctx context.Context, configs ...string) (*C
 	return k, k.writeConfig()
 }
 
-// readProviders takes the providers of a configuration.
+// readProviders reads the providers of a configuration file.
 func (k *Clusterctl) readProviders(config string) error {
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -105,9 +106,9 @@ func (k *Clusterctl) writeConfig() error {
 	return os.WriteFile(k.Config, text, 0o600)
 }
 
-// Init installs Cluster API's providers and those given, as "clusterctl init"
-// does: all that a release ships is in the cluster then, its kinds are served, and
-// nothing runs.
+// Init installs Cluster API's providers and the given ones, as "clusterctl
+// init" does. Afterwards the cluster has all objects of the releases and serves
+// their kinds. No manager runs.
 func (k *Clusterctl) Init(ctx context.Context) error {
 	if err := k.InstallCertManagerKinds(ctx); err != nil {
 		return err
@@ -123,8 +124,8 @@ func (k *Clusterctl) Init(ctx context.Context) error {
 	return k.plane.awaitKinds(ctx)
 }
 
-// InstallCertManagerKinds installs the kinds of certificates that manifests ask
-// for. Nobody issues them.
+// InstallCertManagerKinds installs the kinds of certificates that manifests
+// contain. Nobody issues such certificates.
 func (k *Clusterctl) InstallCertManagerKinds(ctx context.Context) error {
 	stubs, err := ReadManifests(certManagerKinds)
 	if err != nil {
@@ -134,9 +135,9 @@ func (k *Clusterctl) InstallCertManagerKinds(ctx context.Context) error {
 	return err
 }
 
-// Run runs clusterctl, and returns what it prints on standard output. The
-// error quotes what it prints on standard error. Who leaves this machine is
-// refused, so that nothing depends on a network.
+// Run runs clusterctl, and returns its standard output. The error quotes its
+// standard error. Connections to other machines are refused, so that nothing
+// depends on a network.
 func (k *Clusterctl) Run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, k.program, append([]string{"--config", k.Config}, args...)...)
 	cmd.Dir = k.home
@@ -152,7 +153,7 @@ func (k *Clusterctl) Run(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// environment is clusterctl's.
+// environment is the environment of clusterctl.
 func (k *Clusterctl) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "XDG_CONFIG_HOME=" + k.home, "KUBECONFIG=" + k.plane.Kubeconfig,
@@ -164,8 +165,9 @@ func (k *Clusterctl) environment() []string {
 	return env
 }
 
-// WriteProgram writes a clusterctl into the folder for shell scripts: it runs as Run
-// does, but that it takes the configuration that they name, and their variables, too.
+// WriteProgram writes a clusterctl into the folder, for shell scripts. It runs
+// as Run does, but with the configuration that the script names, and with the
+// script's variables.
 func (k *Clusterctl) WriteProgram(folder string) error {
 	text := "#!/bin/sh\nexec env"
 	for _, word := range append(k.environment(), k.program) {
@@ -174,6 +176,7 @@ func (k *Clusterctl) WriteProgram(folder string) error {
 	return os.WriteFile(filepath.Join(folder, programs.Clusterctl), []byte(text+" \"$@\"\n"), 0o700)
 }
 
-// unreachableProxy is a proxy that nobody runs: what listens on port 1 needs root and
-// has not been seen since the 1990s. Loopback addresses are asked directly.
+// unreachableProxy is a proxy that nobody runs. A program on port 1 would need
+// root, and none has been seen since the 1990s. Connections to loopback
+// addresses do not use it.
 const unreachableProxy = "http://127.0.0.1:1"

@@ -21,7 +21,7 @@ import (
 )
 
 // TestKubeClusterctlInitThenManagers: clusterctl installs Cluster API and a
-// provider without a network; their managers run as their Deployments say, and
+// provider without a network. Their managers run as their Deployments say, and
 // answer the API server.
 func TestKubeClusterctlInitThenManagers(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestKubeClusterctlInitThenManagers(t *testing.T) {
 	runToy(t, c)
 }
 
-// toyConfig is a configuration of clusterctl that knows the provider of testdata.
+// toyConfig is a configuration of clusterctl with the provider of testdata.
 func toyConfig(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs("testdata/infrastructure-toy/v0.1.0")
@@ -65,8 +65,9 @@ func toyConfig(t *testing.T) string {
 	return config
 }
 
-// wantBadClustersRefused asks the core manager's webhook through the API server:
-// no schema knows what a version looks like.
+// wantBadClustersRefused calls the core manager's webhook through the API
+// server. Only the webhook checks the format of a version, because no schema
+// does.
 func wantBadClustersRefused(t *testing.T, c *ControlPlane) {
 	t.Helper()
 	cluster := &unstructured.Unstructured{Object: map[string]any{
@@ -80,7 +81,7 @@ func wantBadClustersRefused(t *testing.T, c *ControlPlane) {
 	}
 }
 
-// runToy holds how a Deployment becomes a process.
+// runToy checks how a Deployment becomes a process.
 func runToy(t *testing.T, c *ControlPlane) {
 	toy := Manager{Program: os.Args[0], Namespace: "toy-system", Deployment: "toy-controller-manager", Args: []string{"--namespace=only"}, Env: []string{"EXTRA=1"}}
 	running, err := c.RunManager(t.Context(), toy)
@@ -118,8 +119,8 @@ func runToy(t *testing.T, c *ControlPlane) {
 	wantClaimLost(t, c, toy, filepath.Join(home, "ledger", "ledger.db"))
 }
 
-// wantClaimLost holds that a manager does not start on a volume that is being
-// deleted, and finds nothing of it on the next one.
+// wantClaimLost checks that a manager does not start on a volume that is being
+// deleted. On the next volume it must find none of the old files.
 func wantClaimLost(t *testing.T, c *ControlPlane, toy Manager, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -22,28 +22,29 @@ import (
 const (
 	// loopback is the only address that anything listens on.
 	loopback = "127.0.0.1"
-	// startTimeout bounds the start of the control plane, which takes some
-	// three seconds on an idle machine.
+	// startTimeout limits the start of the control plane. On an idle machine it
+	// takes some three seconds.
 	startTimeout = 2 * time.Minute
-	// startTries is how often a start is tried: somebody else may take a port
+	// startTries is how often a start is tried: another program may take a port
 	// in between.
 	startTries = 3
 )
 
-// Options say what is started.
+// Options say what to start.
 type Options struct {
 	// Dir keeps etcd's data, keys, kubeconfigs and logs; it must exist.
 	Dir string
-	// ControllerManager starts one that collects garbage, ends namespaces,
-	// makes their default service account and sums roles up. Without it what is
-	// owned stays when its owner goes, namespaces stay Terminating, and managers
-	// have no rights by aggregated roles, as Cluster API's own need them.
+	// ControllerManager starts a controller manager. It collects garbage, ends
+	// namespaces, makes their default service accounts and aggregates roles.
+	// Without it, objects stay when their owner goes, and namespaces stay
+	// Terminating. Managers then have no rights by aggregated roles, which
+	// Cluster API's own managers need.
 	ControllerManager bool
-	// Log is told what started and how long that took.
+	// Log gets a line for each start, with the time that it took.
 	Log io.Writer
 }
 
-// programs are those that the control plane consists of.
+// programs are the programs of the control plane.
 func (o Options) programs() []string {
 	wanted := []string{programs.Etcd, programs.KubeAPIServer}
 	if o.ControllerManager {
@@ -54,28 +55,29 @@ func (o Options) programs() []string {
 
 // ControlPlane is a Kubernetes without nodes.
 type ControlPlane struct {
-	// Config is that of an administrator, without a limit of its rate.
+	// Config is an administrator's, without a rate limit.
 	Config *rest.Config
-	// Client reads and writes as that administrator, and knows Kubernetes' own
+	// Client reads and writes as that administrator. It knows Kubernetes' own
 	// kinds and CustomResourceDefinitions.
 	Client client.Client
-	// Kubeconfig is the administrator's, a path.
+	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
-	// Dir is that of the options.
+	// Dir is the folder of the options.
 	Dir string
-	// Authority signs what the API server trusts.
+	// Authority signs the certificates that the API server trusts.
 	Authority *Authority
 
 	builder   *programs.Builder
 	log       io.Writer
 	bin       programs.Bin
 	processes []*Process // in the order of their start
-	// webhookPorts are where managers serve their webhooks, by namespace.
+	// webhookPorts are the ports on which managers serve their webhooks, by
+	// namespace.
 	webhookPorts map[string]int
 }
 
-// StartControlPlane builds what is missing, and starts it. What it starts runs until Stop;
-// ctx bounds the start alone.
+// StartControlPlane builds the missing programs, and starts a control plane.
+// The programs run until Stop; ctx limits only the start.
 func StartControlPlane(ctx context.Context, builder *programs.Builder, o Options) (*ControlPlane, error) {
 	bin, err := builder.Build(ctx, o.programs()...)
 	if err != nil {
@@ -95,7 +97,7 @@ func StartControlPlane(ctx context.Context, builder *programs.Builder, o Options
 	return c, nil
 }
 
-// startWithRetries tries until the ports are free.
+// startWithRetries tries again where another program has taken a port.
 func (c *ControlPlane) startWithRetries(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -137,8 +139,8 @@ func (c *ControlPlane) startServers(ctx context.Context, withControllers bool) e
 	return serverStarter{c}.startControllerManager(ctx)
 }
 
-// setUpAdministrator makes the kubeconfig, the configuration and the client for the
-// API server on that port.
+// setUpAdministrator makes the kubeconfig, the configuration and the client for
+// the API server on that port.
 func (c *ControlPlane) setUpAdministrator(port int) error {
 	pair, err := c.Authority.ClientKeyPair("kubetest-admin", "system:masters")
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *ControlPlane) setUpAdministrator(port int) error {
 	return writeKubeconfig(c.Kubeconfig, c.Config)
 }
 
-// newClient is a client of the API server, which must be up.
+// newClient makes a client of the API server, which must run.
 func newClient(config *rest.Config) (client.Client, error) {
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme} {
@@ -164,11 +166,11 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: kinds})
 }
 
-// trackProcess has the process end with the control plane.
+// trackProcess makes the process end with the control plane.
 func (c *ControlPlane) trackProcess(p *Process) { c.processes = append(c.processes, p) }
 
-// Stop ends everything, the last first, and waits for it. It says which
-// programs had ended before: their clients saw refused connections.
+// Stop ends all programs, the last first, and waits for them. It reports the
+// programs that had ended before: their clients saw refused connections.
 func (c *ControlPlane) Stop() {
 	for _, p := range c.processes {
 		if err := p.CrashError(); err != nil {

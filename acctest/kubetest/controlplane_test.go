@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestKubeServiceAccountHasItsRightsOnly: what runs with a service account's token
-// may do what RBAC says, and nothing else.
+// TestKubeServiceAccountHasItsRightsOnly: a client with a service account's
+// token may do what RBAC allows, and nothing else.
 func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 	t.Parallel()
 	c := StartForTest(t, Options{})
@@ -41,7 +41,7 @@ func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "it may read what the role allows", func() bool { // once the API server has seen the binding
+	waitFor(t, "it may read what the role allows", func() bool { // after the API server has seen the binding
 		return reader.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "one"}, &corev1.Secret{}) == nil
 	})
 	if err := reader.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {
@@ -52,8 +52,8 @@ func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 	}
 }
 
-// TestKubeControllerManagerCleansUp: with it, namespaces end and what is owned
-// goes with its owner.
+// TestKubeControllerManagerCleansUp: with a controller manager, namespaces end
+// and objects are deleted with their owner.
 func TestKubeControllerManagerCleansUp(t *testing.T) {
 	t.Parallel()
 	c := StartForTest(t, Options{ControllerManager: true})
@@ -76,10 +76,10 @@ func TestKubeControllerManagerCleansUp(t *testing.T) {
 }
 
 // TestKubeNothingOutlivesAKilledTest: etcd, the API server and the controller
-// manager end with the process that started them, although it is killed.
+// manager end with the process that started them, also when it is killed.
 func TestKubeNothingOutlivesAKilledTest(t *testing.T) {
 	t.Parallel()
-	StartForTest(t, Options{}) // skips where there is no Kubernetes
+	StartForTest(t, Options{}) // it skips the test where there is no Kubernetes
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), stageVariable+"=victim", "KUBETEST_DIR="+t.TempDir())
 	victim.Stderr = t.Output()
@@ -98,7 +98,7 @@ func TestKubeNothingOutlivesAKilledTest(t *testing.T) {
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = victim.Wait() // killed: an error
+	_ = victim.Wait() // it was killed, so this returns an error
 	for _, pid := range pids {
 		waitFor(t, "process "+strconv.Itoa(pid)+" ends", func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
@@ -132,7 +132,7 @@ func createObjects(t *testing.T, c *ControlPlane, objects ...client.Object) {
 	}
 }
 
-// waitFor waits up to a minute for what takes a moment.
+// waitFor waits up to a minute for something that takes a moment.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(readyPollInterval) {

@@ -1,11 +1,11 @@
-// Package kubetest gives a test a Kubernetes of its own: a real etcd and API
-// server, a controller manager where it is wanted, Cluster API's unmodified
-// managers, and clusterctl to install what a release would ship.
+// Package kubetest gives a test a Kubernetes of its own. It has a real etcd and
+// API server, a controller manager where the test wants one, and Cluster API's
+// unmodified managers. clusterctl installs what a release ships.
 //
-// There are no containers and no nodes. What a Deployment would run is run as
-// a process instead, with the arguments, the environment and the rights that
-// the Deployment has in the cluster: see [ControlPlane.RunManager].
+// There are no containers and no nodes. The program of a Deployment runs as a
+// process, with the arguments, the environment and the rights of the Deployment
+// in the cluster: see [ControlPlane.RunManager].
 //
-// Everything listens on 127.0.0.1, and ends with the test or, where that is
+// All programs listen on 127.0.0.1. They end with the test or, if the test is
 // killed, with its process.
 package kubetest

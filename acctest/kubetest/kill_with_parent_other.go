@@ -4,6 +4,6 @@ package kubetest
 
 import "os/exec"
 
-// killWithParent does nothing: where the kernel cannot tie a program to its parent, a
-// killed test leaves its programs behind.
+// killWithParent does nothing: this kernel cannot tie a program to its parent.
+// A killed test leaves its programs behind.
 func killWithParent(*exec.Cmd) {}

@@ -13,11 +13,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenSeconds is how long a service account's token is good: as long as any
-// test may run.
+// tokenSeconds is how long a service account's token is valid, in seconds:
+// longer than any test runs.
 const tokenSeconds = int64(12 * 60 * 60)
 
-// writeKubeconfig writes what the configuration says, as kubectl reads it.
+// writeKubeconfig writes a client configuration as a kubeconfig file.
 func writeKubeconfig(name string, c *rest.Config) error {
 	k := clientcmdapi.NewConfig()
 	k.Clusters["kubetest"] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
@@ -27,8 +27,8 @@ func writeKubeconfig(name string, c *rest.Config) error {
 	return clientcmd.WriteToFile(*k, name)
 }
 
-// ServiceAccountConfig is the configuration of a service account that is there
-// already, with exactly the rights that RBAC gives it.
+// ServiceAccountConfig is the client configuration of an existing service
+// account, with exactly the rights that RBAC gives it.
 func (c *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	seconds := tokenSeconds
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
-// stageVariable says what the test's own program stands for when a test runs
-// it: a manager, or a test that will be killed.
+// stageVariable makes the test binary act as a manager, or as a test that will
+// be killed.
 const stageVariable = "KUBETEST_STAGE"
 
 func TestMain(m *testing.M) {
@@ -28,14 +28,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// managerStart is what the stand-in for a manager found.
+// managerStart is what the stand-in for a manager found at its start.
 type managerStart struct {
 	Args        []string
 	Environment []string
 	Folder      string
 }
 
-// runAsManager is a manager that is always ready, and notes how it was started.
+// runAsManager is a manager that is always ready, and writes down how it was
+// started.
 func runAsManager() {
 	flags := flag.NewFlagSet("manager", flag.ExitOnError)
 	health := flags.String("health-addr", "", "")
@@ -43,7 +44,7 @@ func runAsManager() {
 		flags.String(name, "", "")
 	}
 	flags.Bool("leader-elect", false, "")
-	_ = flags.Parse(os.Args[1:]) // exits on error
+	_ = flags.Parse(os.Args[1:]) // it exits on an error
 	folder, _ := os.Getwd()
 	text, _ := json.Marshal(managerStart{os.Args[1:], os.Environ(), folder})
 	if err := os.WriteFile("started.json", text, 0o600); err != nil {
@@ -55,8 +56,8 @@ func runAsManager() {
 	os.Exit(1)
 }
 
-// runAsVictim starts a control plane, says which processes that are, and waits to
-// be killed.
+// runAsVictim starts a control plane, prints the ids of its processes, and
+// waits to be killed.
 func runAsVictim() {
 	ctx := context.Background()
 	builder, err := programs.NewBuilder(ctx)

@@ -20,28 +20,29 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
-// managerTimeout bounds how long a manager takes to be ready: under a second
-// on an idle machine.
+// managerTimeout limits how long a manager may take to be ready. On an idle
+// machine it takes under a second.
 const managerTimeout = 2 * time.Minute
 
 // managerContainer is the container that clusterctl's contract names.
 const managerContainer = "manager"
 
-// Manager says which Deployment is run as a process, and by what program.
+// Manager names a Deployment that runs as a process, and the program for it.
 type Manager struct {
-	Program    string // path
+	Program    string // path of the binary
 	Namespace  string
 	Deployment string
-	Args       []string // after the Deployment's
-	Env        []string // after the Deployment's
+	Args       []string // they follow the Deployment's arguments
+	Env        []string // it follows the Deployment's environment
 
-	// Elects: it elects a leader if its arguments say so, as in a pod. Only a
-	// manager can that takes its namespace from its environment; others look for
-	// it in a file that pods alone have, and are told to elect none.
+	// Elects lets the manager elect a leader if its arguments say so, as in a
+	// pod. That needs a manager that takes its namespace from its environment.
+	// Others read it from a file that only pods have; they get an argument that
+	// turns the election off.
 	Elects bool
 }
 
-// noPodArgs are the arguments by which a manager can do without a pod.
+// noPodArgs are the arguments that a manager needs outside of a pod.
 func (m Manager) noPodArgs() []string {
 	if m.Elects {
 		return nil
@@ -49,23 +50,23 @@ func (m Manager) noPodArgs() []string {
 	return []string{"--leader-elect=false"}
 }
 
-// RunningManager is a manager that is ready.
+// RunningManager is a manager that is ready to serve.
 type RunningManager struct {
 	*Process
-	Args        []string // all of them
+	Args        []string // of the Deployment and of Manager
 	Health      string   // URL, without a path
-	Diagnostics string   // host:port, TLS unless the arguments say otherwise
+	Diagnostics string   // host:port; TLS unless the arguments say otherwise
 }
 
-// RunManager runs what the Deployment would: its arguments, its environment
-// and the rights of its service account, all read from the cluster. Volumes
-// are folders, which stay for the next run of it; that of a claim is as old as
-// the claim. What the API server would
-// ask of the namespace's services goes to the process.
+// RunManager runs the program of a Deployment, with its arguments, its
+// environment and the rights of its service account. It reads all of them from
+// the cluster. Volumes are folders, which stay for the manager's next run. The
+// folder of a claim is emptied when the claim is new. Calls of the API server
+// to the namespace's services go to the process.
 //
-// Other than in a pod, it listens on free ports of 127.0.0.1, elects no leader
-// unless it is one that can, and runs as the user and with the files of this
-// process.
+// Three things differ from a pod. The manager listens on free ports of
+// 127.0.0.1. It elects no leader unless Elects is set. It runs as the user of
+// this process, and sees its files.
 func (c *ControlPlane) RunManager(ctx context.Context, m Manager) (*RunningManager, error) {
 	deployment := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Deployment}
@@ -121,7 +122,8 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	return r, nil
 }
 
-// newRunningManager is the manager as it is about to be started: its addresses and its arguments.
+// newRunningManager is the manager before its start, with its addresses and its
+// arguments.
 func (c *ControlPlane) newRunningManager(m Manager, container corev1.Container, env []string, ports []int, webhooks int) *RunningManager {
 	return &RunningManager{
 		Health:      fmt.Sprintf("http://%s:%d", loopback, ports[0]),
@@ -135,8 +137,8 @@ func (c *ControlPlane) newRunningManager(m Manager, container corev1.Container, 
 	}
 }
 
-// Leader is who holds the lease by which managers choose one of them; empty where
-// nobody does.
+// Leader is the holder of the lease by which managers elect a leader. It is
+// empty where nobody holds it.
 func (c *ControlPlane) Leader(ctx context.Context, lease client.ObjectKey) (string, error) {
 	found := &coordinationv1.Lease{}
 	if err := c.Client.Get(ctx, lease, found); client.IgnoreNotFound(err) != nil {
@@ -145,12 +147,12 @@ func (c *ControlPlane) Leader(ctx context.Context, lease client.ObjectKey) (stri
 	return ptr.Deref(found.Spec.HolderIdentity, ""), nil
 }
 
-// webhookCerts is the folder with the certificate of all webhooks.
+// webhookCerts is the folder with the certificate that all webhooks use.
 const webhookCerts = "webhook-certs"
 
-// webhookPort is where the manager of a namespace serves its webhooks. It
-// stays the same for the next run of it. The API server is told each time:
-// another release has other webhooks.
+// webhookPort is where the manager of a namespace serves its webhooks. The port
+// stays the same for its next run. The API server is told at each start,
+// because another release has other webhooks.
 func (c *ControlPlane) webhookPort(ctx context.Context, namespace string) (int, error) {
 	port, known := c.webhookPorts[namespace]
 	if !known {
@@ -168,8 +170,8 @@ func (c *ControlPlane) webhookPort(ctx context.Context, namespace string) (int, 
 	return port, err
 }
 
-// WriteWebhookCerts writes tls.crt and tls.key into the folder, for a webhook
-// server on 127.0.0.1 that the API server trusts.
+// WriteWebhookCerts writes tls.crt and tls.key into the folder. The API server
+// trusts them for a webhook server on 127.0.0.1.
 func (c *ControlPlane) WriteWebhookCerts(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -182,8 +184,8 @@ func (c *ControlPlane) WriteWebhookCerts(dir string) error {
 	return err
 }
 
-// RunCAPI runs Cluster API's core, bootstrap and control plane manager, which
-// [Clusterctl.Init] has installed. The environment is added to theirs. They
+// RunCAPI runs Cluster API's core, bootstrap and control plane managers, after
+// [Clusterctl.Init] has installed them. env is added to their environment. They
 // have rights only where a controller manager runs.
 func (c *ControlPlane) RunCAPI(ctx context.Context, env ...string) ([]*RunningManager, error) {
 	var running []*RunningManager

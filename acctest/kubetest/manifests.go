@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// fieldOwner is who applies what this package applies.
+	// fieldOwner is the field manager of everything that this package applies.
 	fieldOwner = client.FieldOwner("kubetest")
-	// establishTimeout bounds how long new kinds take to be served: under a
-	// second each on an idle machine.
+	// establishTimeout limits how long new kinds may take to be served. On an
+	// idle machine each takes under a second.
 	establishTimeout = time.Minute
 
 	crdKind = "CustomResourceDefinition"
@@ -69,7 +69,7 @@ func ReadManifestFiles(files ...string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Apply applies the objects in their order, server-side.
+// Apply applies the objects in this order, server-side.
 func (c *ControlPlane) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
 		err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), fieldOwner, client.ForceOwnership)
@@ -81,8 +81,8 @@ func (c *ControlPlane) Apply(ctx context.Context, objects ...*unstructured.Unstr
 }
 
 // InstallCRDs applies the definitions among the objects, waits until their
-// kinds are served, and returns how many there were. Versions are not
-// converted: nobody is there to do it.
+// kinds are served, and returns their number. Versions are not converted,
+// because no conversion webhook runs.
 func (c *ControlPlane) InstallCRDs(ctx context.Context, objects ...*unstructured.Unstructured) (int, error) {
 	var names []string
 	for _, object := range objects {
@@ -128,8 +128,8 @@ func (c *ControlPlane) awaitEstablished(ctx context.Context, names []string) err
 	return nil
 }
 
-// isEstablished tells whether the definition's kinds are served; it is not known
-// while the API server cannot be asked.
+// isEstablished reports whether the definition's kinds are served. Without an
+// answer of the API server it is false.
 func (c *ControlPlane) isEstablished(ctx context.Context, name string) bool {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
@@ -141,8 +141,9 @@ func (c *ControlPlane) isEstablished(ctx context.Context, name string) bool {
 	return accepted && c.isDiscoverable(crd)
 }
 
-// isDiscoverable tells whether clients find all served versions of a definition. The API
-// server lists them a moment after it says that they are established.
+// isDiscoverable reports whether clients find all served versions of a
+// definition. The API server lists them a moment after it calls them
+// established.
 func (c *ControlPlane) isDiscoverable(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 	return !slices.ContainsFunc(crd.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
@@ -155,8 +156,8 @@ func (c *ControlPlane) isDiscoverable(crd *apiextensionsv1.CustomResourceDefinit
 }
 
 // InstallCAPIKinds installs the kinds of Cluster API's core, bootstrap and
-// control plane provider, as its release defines them, without their managers
-// and webhooks: what a test of controllers alone needs.
+// control plane providers, as its release defines them. It leaves out their
+// managers and webhooks, which tests of controllers do not need.
 func (c *ControlPlane) InstallCAPIKinds(ctx context.Context) error {
 	began := time.Now()
 	repository, err := c.builder.WriteRepository(ctx)

@@ -13,11 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pathMounts pair the paths of a container's volumes with the folders that stand
-// for them.
+// pathMounts pairs each path in a container with the folder that stands for it.
 type pathMounts []string
 
-// replacePaths replaces the paths in the container by those of the folders.
+// replacePaths replaces paths in the container by the paths of the folders.
 func (m pathMounts) replacePaths(texts []string) []string {
 	var moved []string
 	for _, text := range texts {
@@ -26,12 +25,13 @@ func (m pathMounts) replacePaths(texts []string) []string {
 	return moved
 }
 
-// podRunner gives a process what its container would have: volumes and environment.
+// podRunner gives a process what its container would have: volumes and
+// environment variables.
 type podRunner struct{ *ControlPlane }
 
-// mountVolumes makes a folder for each of a container's volumes. Secrets and
-// ConfigMaps that are in the cluster are written into theirs, anew each time;
-// what others keep there stays.
+// mountVolumes makes a folder for each of a container's volumes. Each time it
+// writes the cluster's Secrets and ConfigMaps into their folders. Other files
+// in the folders stay.
 func (c podRunner) mountVolumes(ctx context.Context, namespace, home string, volumes []corev1.Volume, into []corev1.VolumeMount) (pathMounts, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
@@ -63,9 +63,9 @@ func (c podRunner) mountVolumes(ctx context.Context, namespace, home string, vol
 	return folders, nil
 }
 
-// prepareClaimFolder empties the folder of a claim that is not the one it was filled for: who
-// deletes a claim deletes what its volume holds. A pod whose claim is being
-// deleted never starts.
+// prepareClaimFolder empties the folder of a claim if it was filled for an
+// older claim: deleting a claim deletes its volume's contents. A pod whose
+// claim is being deleted never starts.
 func (c podRunner) prepareClaimFolder(ctx context.Context, namespace, folder string, of *corev1.PersistentVolumeClaimVolumeSource) error {
 	if of == nil {
 		return nil
@@ -88,9 +88,9 @@ func (c podRunner) prepareClaimFolder(ctx context.Context, namespace, folder str
 	return os.WriteFile(note, []byte(claim.UID), 0o600)
 }
 
-// volumeFiles are the files of a Secret's or ConfigMap's volume; none of one
-// that is not there: nobody issues the certificates that manifests ask
-// cert-manager for.
+// volumeFiles are the files of a Secret's or ConfigMap's volume. A missing
+// object has none: nobody issues the certificates that manifests request from
+// cert-manager.
 func (c podRunner) volumeFiles(ctx context.Context, namespace string, v corev1.Volume) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	switch {
@@ -116,8 +116,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// containerEnvironment is what the container's variables are, and where the API server
-// is and who asks it.
+// containerEnvironment is the container's variables, the API server's address,
+// and the credentials for it.
 func (c podRunner) containerEnvironment(ctx context.Context, m Manager, pod corev1.PodSpec, variables []corev1.EnvVar) ([]string, error) {
 	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, m.Namespace, pod.ServiceAccountName)
 	if err != nil {
@@ -136,8 +136,8 @@ func (c podRunner) containerEnvironment(ctx context.Context, m Manager, pod core
 	return env, nil
 }
 
-// expandArgs are the arguments of a container, where $(NAME) is a variable of its
-// environment.
+// expandArgs replaces $(NAME) in the arguments of a container by the variable
+// of its environment.
 func expandArgs(args, env []string) []string {
 	var pairs, all []string
 	for _, variable := range env {
@@ -150,7 +150,7 @@ func expandArgs(args, env []string) []string {
 	return all
 }
 
-// variableValue is a variable's value, and whether it has one.
+// variableValue returns a variable's value, and whether it has one.
 func (c podRunner) variableValue(ctx context.Context, m Manager, pod corev1.PodSpec, v corev1.EnvVar) (string, bool, error) {
 	from := v.ValueFrom
 	switch {
@@ -175,7 +175,8 @@ func (c podRunner) variableValue(ctx context.Context, m Manager, pod corev1.PodS
 	return "", false, fmt.Errorf("cannot tell a value from %v", from)
 }
 
-// ignoreIfOptional is the error of a reference that a pod would not start with.
+// ignoreIfOptional is the error of a reference, or nil where the reference is
+// optional. With the error a pod would not start.
 func ignoreIfOptional(err error, found bool, optional *bool) error {
 	if optional != nil && *optional {
 		return ignoreNotFound(err)
@@ -186,7 +187,7 @@ func ignoreIfOptional(err error, found bool, optional *bool) error {
 	return err
 }
 
-// podField is what the downward API would say of the only pod.
+// podField is the value of the downward API's field for the only pod.
 func podField(m Manager, pod corev1.PodSpec, path string) (string, error) {
 	switch path {
 	case "metadata.namespace":

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// stopTimeout is how long a program has to end by itself; Deployments of
-	// managers give them as long.
+	// stopTimeout is how long a program has to end by itself. Deployments of
+	// managers allow the same time.
 	stopTimeout = 10 * time.Second
 	// readyPollInterval is how often a program is asked whether it is ready.
 	readyPollInterval = 50 * time.Millisecond
@@ -26,16 +26,16 @@ const (
 // Process is a program that runs in the background.
 type Process struct {
 	Name string
-	Log  string // file with what it prints
+	Log  string // file with its output
 
 	cmd       *exec.Cmd
-	stopAsked atomic.Bool   // it was stopped or killed
-	done      chan struct{} // closed when it has ended
-	err       error         // how it ended; read after done
+	stopAsked atomic.Bool   // Stop or Kill was called
+	done      chan struct{} // closed after its end
+	err       error         // how it ended; read it after done
 }
 
-// StartProcess starts a program whose output goes to <dir>/<name>.log. It is
-// killed when this process dies, however that happens.
+// StartProcess starts a program whose output goes to <dir>/<name>.log. The
+// program is killed when this process dies, for whatever reason.
 func StartProcess(dir, name string, cmd *exec.Cmd) (*Process, error) {
 	p := &Process{Name: name, Log: filepath.Join(dir, name+".log"), cmd: cmd, done: make(chan struct{})}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -55,17 +55,17 @@ func StartProcess(dir, name string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// PID is the id of the process.
+// PID is the id of the process in the operating system.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Stop asks the process to end, kills it where it does not, and waits. One
-// that has ended already is no error.
+// Stop asks the process to end, kills it after stopTimeout, and waits. It does
+// nothing for an ended process.
 func (p *Process) Stop() {
 	p.stopAsked.Store(true)
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails for one that has ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it fails for an ended process
 	select {
 	case <-p.done:
 	case <-time.After(stopTimeout):
@@ -76,12 +76,12 @@ func (p *Process) Stop() {
 // Kill ends the process at once, as a crash would, and waits.
 func (p *Process) Kill() {
 	p.stopAsked.Store(true)
-	_ = p.cmd.Process.Kill() // fails for one that has ended
+	_ = p.cmd.Process.Kill() // it fails for an ended process
 	<-p.done
 }
 
-// CrashError tells how the process ended although nobody stopped it, with the end
-// of its log; nil while it runs.
+// CrashError is an error with the end of the log if the process ended and
+// nobody stopped it. While the process runs it is nil.
 func (p *Process) CrashError() error {
 	select {
 	case <-p.done:
@@ -97,13 +97,13 @@ func (p *Process) CrashError() error {
 	return p.failureError("ended by itself", p.err)
 }
 
-// AwaitReady asks until the answer is nil, the process ends or ctx is done.
+// AwaitReady calls ask until it returns nil, the process ends or ctx is done.
 // The error quotes the end of the log.
 func (p *Process) AwaitReady(ctx context.Context, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
 		select {
-		case <-p.done: // whoever answered was somebody else
+		case <-p.done: // another process answered
 			return p.failureError("ended before it was ready", p.err)
 		default:
 		}
@@ -124,7 +124,7 @@ func (p *Process) failureError(what string, cause error) error {
 	return fmt.Errorf("%s %s: %w; %s ends with:\n%s", p.Name, what, cause, p.Log, p.Tail())
 }
 
-// Tail is the end of what the program printed.
+// Tail is the end of the program's output.
 func (p *Process) Tail() string {
 	text, err := os.ReadFile(p.Log)
 	if err != nil {

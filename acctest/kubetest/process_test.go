@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestCrashed: only a program that nobody stopped counts as crashed, and the
-// end of its log says why.
+// TestCrashed: only a program that nobody stopped counts as crashed. The end of
+// its log says why.
 func TestCrashed(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
 		stop   func(*Process)
-		want   string // part of the error; empty for none
+		want   string // part of the error; empty: no error
 	}{
 		"Fails":   {"echo the port is taken; exit 3", func(p *Process) { <-p.Done() }, "exit status 3"},
 		"Ends":    {"echo the port is taken", func(p *Process) { <-p.Done() }, "exit status 0"},

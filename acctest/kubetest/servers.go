@@ -24,8 +24,8 @@ import (
 // serverStarter starts etcd, the API server and the controller manager.
 type serverStarter struct{ *ControlPlane }
 
-// startEtcd starts a cluster of one, and returns its URL. Losing power is no
-// danger to it, so it does not wait for the disk.
+// startEtcd starts a cluster of one node, and returns its URL. It does not wait
+// for the disk, because a loss of power does not matter to a test.
 func (c serverStarter) startEtcd(ctx context.Context, data string, clients, peers int) (string, error) {
 	url := fmt.Sprintf("http://%s:%d", loopback, clients)
 	peer := fmt.Sprintf("http://%s:%d", loopback, peers)
@@ -41,9 +41,9 @@ func (c serverStarter) startEtcd(ctx context.Context, data string, clients, peer
 	return url, p.AwaitReady(ctx, func(ctx context.Context) error { return checkAnswersOK(ctx, http.DefaultClient, url+"/readyz") })
 }
 
-// startAPIServer starts one that demands certificates or tokens and decides by
-// RBAC. Who blocks the deletion of an owner must have a right to it, as some
-// distributions demand.
+// startAPIServer starts an API server that demands certificates or tokens and
+// decides by RBAC. To block the deletion of an owner a client needs a right to
+// it, as in some distributions.
 func (c serverStarter) startAPIServer(ctx context.Context, etcd string, port int) error {
 	flags, err := c.apiServerFiles()
 	if err != nil {
@@ -64,8 +64,8 @@ func (c serverStarter) startAPIServer(ctx context.Context, etcd string, port int
 	return p.AwaitReady(ctx, c.checkReady)
 }
 
-// checkReady tells whether the API server is ready, and the namespaces are there
-// that it makes by itself.
+// checkReady returns an error until the API server is ready and has made its
+// own namespaces.
 func (c serverStarter) checkReady(ctx context.Context) error {
 	transport, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c serverStarter) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// checkAnswersOK asks for a URL and wants a 200.
+// checkAnswersOK gets a URL, and returns an error unless the status is 200.
 func checkAnswersOK(ctx context.Context, by *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -102,8 +102,8 @@ func checkAnswersOK(ctx context.Context, by *http.Client, url string) error {
 	return nil
 }
 
-// apiServerFiles writes keys and certificates, and returns the flags that name
-// them.
+// apiServerFiles writes keys and certificates, and returns the flags with their
+// paths.
 func (c serverStarter) apiServerFiles() ([]string, error) {
 	ca := filepath.Join(c.Dir, "ca.crt")
 	if err := os.WriteFile(ca, c.Authority.PEM, 0o600); err != nil {
@@ -127,7 +127,7 @@ func (c serverStarter) apiServerFiles() ([]string, error) {
 	}, nil
 }
 
-// writeTokenKey makes the key that signs service accounts' tokens.
+// writeTokenKey makes the key that signs the tokens of service accounts.
 func writeTokenKey(dir string) (string, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -138,8 +138,8 @@ func writeTokenKey(dir string) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// enabledControllers are those that need no nodes: for garbage, namespaces and their
-// service accounts, and roles that are the sum of others, as Cluster API's are.
+// enabledControllers are those that need no nodes: for garbage, namespaces,
+// their service accounts, and aggregated roles like Cluster API's.
 var enabledControllers = []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "clusterrole-aggregation-controller"}
 
 // startControllerManager starts the controllers.

@@ -7,10 +7,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
-// StartForTest starts a control plane for a test, and stops it when the test ends.
+// StartForTest starts a control plane for a test, and stops it when the test
+// ends.
 //
-// Where the programs cannot be built, because their modules are neither in
-// the module cache nor to be had, the test is skipped and says so.
+// It skips the test with the reason where the programs cannot be built, because
+// their modules are neither in the module cache nor available.
 func StartForTest(t testing.TB, o Options) *ControlPlane {
 	t.Helper()
 	builder, err := programs.NewBuilder(t.Context())

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PointWebhooks sends what the API server would ask of the services in a
-// namespace to a port of 127.0.0.1 instead, and has it trust the Authority's
-// certificate there: webhooks and conversions of installed manifests. It
-// returns how many webhooks and conversions that were.
+// PointWebhooks redirects calls of the API server to the services in a
+// namespace to a port of 127.0.0.1. The API server then trusts the Authority's
+// certificate there. It changes webhooks and conversions of installed
+// manifests, and returns how many.
 func (c *ControlPlane) PointWebhooks(ctx context.Context, namespace string, port int) (int, error) {
 	to := webhookTarget{namespace: namespace, url: fmt.Sprintf("https://%s:%d", loopback, port), ca: c.Authority.PEM}
 	mutating, err := c.pointMutating(ctx, to)
@@ -28,9 +28,9 @@ func (c *ControlPlane) PointWebhooks(ctx context.Context, namespace string, port
 	return mutating + validating + conversions, err
 }
 
-// InstallWebhooks applies the webhook configurations among the objects, whose
-// services all stand for one port of 127.0.0.1, and returns how many webhooks
-// there are: for a manager that runs in the test itself.
+// InstallWebhooks applies the webhook configurations among the objects, and
+// returns how many webhooks they have. All of their services stand for one port
+// of 127.0.0.1. It is for a manager that runs in the test itself.
 func (c *ControlPlane) InstallWebhooks(ctx context.Context, port int, objects ...*unstructured.Unstructured) (int, error) {
 	namespaces := map[string]bool{}
 	for _, object := range objects {
@@ -60,14 +60,15 @@ func (c *ControlPlane) InstallWebhooks(ctx context.Context, port int, objects ..
 	return installed, nil
 }
 
-// webhookTarget is where calls to a namespace's services go instead.
+// webhookTarget is where calls to a namespace's services really go.
 type webhookTarget struct {
 	namespace string
 	url       string // without a path
 	ca        []byte
 }
 
-// redirect changes where a webhook is called, unless it is of another namespace.
+// redirect changes the address of a webhook, if the webhook is of the
+// namespace.
 func (t webhookTarget) redirect(c *admissionv1.WebhookClientConfig) bool {
 	if c.Service == nil || c.Service.Namespace != t.namespace {
 		return false
@@ -147,7 +148,7 @@ func (c *ControlPlane) pointConversions(ctx context.Context, to webhookTarget) (
 	return pointed, nil
 }
 
-// updateIfChanged writes an object that changed.
+// updateIfChanged writes an object to the API server if it changed.
 func (c *ControlPlane) updateIfChanged(ctx context.Context, changed bool, object client.Object) error {
 	if !changed {
 		return nil

@@ -27,8 +27,8 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [secrets], scope: "*"}]
 `
 
-// TestKubeInstallWebhooks: a webhook that manifests put behind a service is
-// served by the test itself, over TLS.
+// TestKubeInstallWebhooks: the test itself serves a webhook that manifests put
+// behind a service, over TLS.
 func TestKubeInstallWebhooks(t *testing.T) {
 	t.Parallel()
 	c := StartForTest(t, Options{})
@@ -42,7 +42,7 @@ func TestKubeInstallWebhooks(t *testing.T) {
 	}
 	server := &http.Server{Handler: http.HandlerFunc(denyRequest)}
 	t.Cleanup(func() { _ = server.Close() })
-	go func() { _ = server.ServeTLS(l, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")) }() // ends with Close
+	go func() { _ = server.ServeTLS(l, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")) }() // Close ends it
 	objects, err := ReadManifests([]byte(denyingHook))
 	if err != nil {
 		t.Fatal(err)
@@ -54,14 +54,14 @@ func TestKubeInstallWebhooks(t *testing.T) {
 	if installed != 1 {
 		t.Errorf("installed %d webhooks, want 1", installed)
 	}
-	waitFor(t, "the webhook is asked", func() bool { // once the API server has seen it
+	waitFor(t, "the webhook is asked", func() bool { // after the API server has seen it
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}}
 		err := c.Client.Create(t.Context(), secret, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "denied at /deny")
 	})
 }
 
-// denyRequest refuses whatever is asked, and says where.
+// denyRequest refuses every request, and says where.
 func denyRequest(w http.ResponseWriter, r *http.Request) {
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
@@ -69,11 +69,11 @@ func denyRequest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{Message: "denied at " + r.URL.Path}}
-	_ = json.NewEncoder(w).Encode(review) // the API server may be gone
+	_ = json.NewEncoder(w).Encode(review) // the API server may have gone
 }
 
-// TestKubeInstallCAPIKinds: an object of a Cluster API kind can be made, and one
-// that its schema refuses cannot.
+// TestKubeInstallCAPIKinds: an object of a Cluster API kind can be made, unless
+// its schema refuses it.
 func TestKubeInstallCAPIKinds(t *testing.T) {
 	t.Parallel()
 	c := StartForTest(t, Options{})

@@ -21,48 +21,50 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// The ports of each node, at its own address.
+// The ports of each node at its own address.
 const (
 	clientPort = 7443
 	nodePort   = 7444
 	healthPort = 9441
 )
 
-// waitTimeout is how long a test waits for what must come, on a busy machine.
+// waitTimeout is how long a test waits for something that must happen, on a
+// busy machine.
 const waitTimeout = 90 * time.Second
 
-// clusterCount counts clusters: each has a network of its own.
+// clusterCount numbers the clusters, because each has a network of its own.
 var clusterCount atomic.Int64
 
-// cluster is three nodes, and clients beside them.
+// cluster is three nodes and their clients.
 type cluster struct {
 	t      testing.TB
 	number int64
 	folder string
 	nodes  [3]*node
-	config remote.Config // of a client that may do everything
+	config remote.Config // of a client that may write to all regions
 }
 
-// node is a process with an address and a folder.
+// node is a process with an address, a network namespace and a folder.
 type node struct {
 	cluster *cluster
 	name    string // of its network namespace
 	address string
 	folder  string
-	log     string // file
+	log     string // path of the log file
 	program string
 
 	mu      sync.Mutex
 	process *exec.Cmd
 }
 
-// newCluster starts three nodes, of which the first one begins the cluster.
+// newCluster starts three nodes. The first one creates the cluster.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	return newClusterWithDisks(t, 0)
 }
 
-// newClusterWithDisks gives each node a disk of its own of so many MiB; 0: of no size.
+// newClusterWithDisks gives each node a disk of its own with that many MiB; 0
+// means no limit.
 func newClusterWithDisks(t testing.TB, diskMiB int) *cluster {
 	t.Helper()
 	if why := missingPrerequisite(); why != "" {
@@ -97,7 +99,7 @@ func newClusterWithDisks(t testing.TB, diskMiB int) *cluster {
 	return c
 }
 
-// createBridge makes a bridge by which the nodes and this process reach each other.
+// createBridge makes a bridge that connects the nodes and this process.
 func (c *cluster) createBridge() {
 	if c.number == 1 {
 		runCommand(c.t, "mount", "--make-rprivate", "/")
@@ -133,7 +135,7 @@ func (c *cluster) newNode(i int) *node {
 	return n
 }
 
-// copyKeys gives a node what all nodes share.
+// copyKeys copies to a node the keys that all nodes share.
 func (c *cluster) copyKeys(to *node) {
 	c.t.Helper()
 	for _, name := range []string{"ca-key.pem", "cluster-key.pem"} {
@@ -144,7 +146,7 @@ func (c *cluster) copyKeys(to *node) {
 	}
 }
 
-// addClient adds a client, which is told of all nodes.
+// addClient adds a client, whose configuration names all nodes.
 func (c *cluster) addClient(name, prefix string) remote.Config {
 	c.t.Helper()
 	keys := filepath.Join(c.folder, "keys-"+name)
@@ -163,7 +165,7 @@ func (c *cluster) addClient(name, prefix string) remote.Config {
 	return remote.Config{Address: strings.Join(addresses, ","), CA: read("ca.pem"), Certificate: read(name + ".crt"), Key: read(name + ".key"), Version: "test"}
 }
 
-// openLedger connects a client of its own.
+// openLedger connects a new client.
 func (c *cluster) openLedger(int) engine.Ledger {
 	c.t.Helper()
 	client, err := remote.New(c.config)
@@ -174,7 +176,7 @@ func (c *cluster) openLedger(int) engine.Ledger {
 	return client.Region("maas")
 }
 
-// leader is the node that leads, once there is one.
+// leader waits for the node that leads.
 func (c *cluster) leader() *node {
 	c.t.Helper()
 	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -188,7 +190,7 @@ func (c *cluster) leader() *node {
 	return nil
 }
 
-// ledgerCommand is a command of the program, in the node's network.
+// ledgerCommand is a command of the program in the node's network.
 func (n *node) ledgerCommand(args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", n.name, n.program, "ledger"}, args...)...)
 }
@@ -243,7 +245,7 @@ func (n *node) sendSignal(s syscall.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process != nil {
-		_ = n.process.Process.Signal(s) // it may have ended by itself
+		_ = n.process.Process.Signal(s) // the process may have ended by itself
 	}
 }
 
@@ -253,14 +255,15 @@ func (n *node) signalAndWait(s syscall.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process != nil {
-		_ = n.process.Wait() // how it ended is up to the signal
+		_ = n.process.Wait() // the signal decides how it ended
 		n.process = nil
 	}
 }
 
 func (n *node) kill() { n.signalAndWait(syscall.SIGKILL) }
 
-// cutOff parts the node from other nodes, in both directions. Clients still reach it.
+// cutOff separates the node from the other nodes, in both directions. Clients
+// still reach it.
 func (n *node) cutOff() {
 	rules := fmt.Sprintf(`table inet cut {
 	chain in { type filter hook input priority 0; tcp dport %[1]d drop; tcp sport %[1]d drop; }
@@ -269,7 +272,7 @@ func (n *node) cutOff() {
 	n.runNFT(rules)
 }
 
-// isolate parts the node from everyone.
+// isolate separates the node from everyone.
 func (n *node) isolate() {
 	n.runNFT(`table inet cut {
 	chain in { type filter hook input priority 0; policy drop; }
@@ -277,7 +280,7 @@ func (n *node) isolate() {
 }`)
 }
 
-// rejoin ends a cut.
+// rejoin ends the separation.
 func (n *node) rejoin() { n.runNFT("delete table inet cut") }
 
 func (n *node) runNFT(rules string) {
@@ -288,7 +291,8 @@ func (n *node) runNFT(rules string) {
 	}
 }
 
-// getDiagnostics asks the node's diagnostics; 0 where it does not answer.
+// getDiagnostics gets a page of the node's diagnostics. The status is 0 where
+// the node does not answer.
 func (n *node) getDiagnostics(path string) (status int, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -308,7 +312,7 @@ func (n *node) getDiagnostics(path string) (status int, text string) {
 	return response.StatusCode, string(body)
 }
 
-// clientURL is where clients ask the node.
+// clientURL is the node's URL for clients.
 func (n *node) clientURL() string { return fmt.Sprintf("https://%s:%d", n.address, clientPort) }
 
 // wantReady waits until the node serves.
@@ -326,7 +330,7 @@ func (n *node) wantReady() {
 	n.cluster.t.Fatalf("%s does not serve: %s\n%s", n.name, said, lastBytes(log))
 }
 
-// wantLogMatch waits until the node's log says something.
+// wantLogMatch waits until the node's log matches a pattern.
 func (n *node) wantLogMatch(pattern string) {
 	n.cluster.t.Helper()
 	wanted := regexp.MustCompile(pattern)

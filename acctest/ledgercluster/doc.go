@@ -1,4 +1,5 @@
-// Package ledgercluster tries a ledger that three nodes have together: real processes,
-// each with a network of its own, are killed, stopped, cut off and filled up while clients
-// write. "make test-cluster" builds the program and runs it, as root.
+// Package ledgercluster tests a ledger on three nodes. They are real processes,
+// each with a network of its own. The tests kill, stop, cut off and fill them
+// up while clients write. "make test-cluster" builds the program and runs the
+// tests, as root.
 package ledgercluster

@@ -13,10 +13,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// faults are what happens to nodes. Each ends with all of them at work again.
+// faults are what the tests do to nodes. After each, all nodes work again.
 var faults = map[string]struct {
 	reason  string
-	diskMiB int // of each node; 0: as much as there is
+	diskMiB int // disk of each node; 0: no limit
 	do      func(ctx context.Context, c *cluster, rnd *rand.Rand)
 }{
 	"Killed": {
@@ -65,7 +65,8 @@ var faults = map[string]struct {
 	},
 }
 
-// onLeaderForSeconds does something to the leader, and takes it back after some seconds.
+// onLeaderForSeconds does something to the leader, and undoes it after some
+// seconds.
 func onLeaderForSeconds(begin, end func(*node)) func(context.Context, *cluster, *rand.Rand) {
 	return func(ctx context.Context, c *cluster, rnd *rand.Rand) {
 		n := c.leader()
@@ -76,7 +77,7 @@ func onLeaderForSeconds(begin, end func(*node)) func(context.Context, *cluster, 
 	}
 }
 
-// sleepUnlessDone waits, unless ctx ends before.
+// sleepUnlessDone sleeps until d is over or ctx ends.
 func sleepUnlessDone(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -84,7 +85,7 @@ func sleepUnlessDone(ctx context.Context, d time.Duration) {
 	}
 }
 
-// fillDisk leaves no room on the node's disk.
+// fillDisk fills the node's disk to the last byte.
 func (n *node) fillDisk() (ballast string) {
 	ballast = filepath.Join(n.folder, "ballast")
 	file, err := os.Create(ballast)
@@ -93,7 +94,7 @@ func (n *node) fillDisk() (ballast string) {
 		return ballast
 	}
 	defer file.Close()
-	for block := 1 << 20; block > 0; { // smaller ones at last
+	for block := 1 << 20; block > 0; { // smaller blocks at the end
 		if _, err := file.Write(make([]byte, block)); err != nil {
 			block /= 2
 		}
@@ -101,7 +102,7 @@ func (n *node) fillDisk() (ballast string) {
 	return ballast
 }
 
-// restartIfDown starts a node that has given up, and waits until it serves.
+// restartIfDown starts a node that has ended, and waits until it serves.
 func (n *node) restartIfDown() {
 	if status, _ := n.getDiagnostics("/healthz"); status == 0 {
 		n.kill()
@@ -110,7 +111,7 @@ func (n *node) restartIfDown() {
 	n.wantReady()
 }
 
-// injectFaults does one kind of fault after the other, and counts them.
+// injectFaults does the named kinds of faults in turn, and counts them.
 func (c *cluster) injectFaults(count *atomic.Int64, names ...string) func(context.Context, *rand.Rand) {
 	return func(ctx context.Context, rnd *rand.Rand) {
 		for ctx.Err() == nil {
@@ -122,8 +123,8 @@ func (c *cluster) injectFaults(count *atomic.Int64, names ...string) func(contex
 	}
 }
 
-// TestNodesAcknowledgedOnce: 32 writers lose nothing that was acknowledged, and no room is
-// given twice, whatever happens to a node.
+// TestNodesAcknowledgedOnce: whatever happens to a node, 32 writers lose no
+// acknowledged write, and no room is given twice.
 func TestNodesAcknowledgedOnce(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -141,8 +142,9 @@ func TestNodesAcknowledgedOnce(t *testing.T) {
 	}
 }
 
-// TestNodesLinearizable: what clients hear of nodes that are killed, stopped and cut off is
-// what one client after the other could have heard. Reads may be late, and are not judged.
+// TestNodesLinearizable: nodes are killed, stopped and cut off. Their answers
+// must be possible ones of a single ledger that serves one client at a time.
+// Reads may be late, and are not judged.
 func TestNodesLinearizable(t *testing.T) {
 	ledgertest.CheckHistories(t, func(t *testing.T) ledgertest.Trial {
 		c := newCluster(t)

@@ -13,10 +13,11 @@ import (
 // program is a capi-bridge that was built with dqlite.
 var program = os.Getenv("MAASLXD_CLUSTER_BIN")
 
-// insideVariable tells a process that it has the networks and mounts to itself.
+// insideVariable tells a process that its network and mounts are its own.
 const insideVariable = "MAASLXD_TEST_INSIDE"
 
-// TestMain runs the tests in a network and with mounts of their own, where that is possible.
+// TestMain runs the tests with a network and mounts of their own, where the
+// system allows that.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if why := missingPrerequisite(); why != "" || os.Getenv(insideVariable) != "" {
@@ -34,7 +35,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// missingPrerequisite says why there can be no nodes here; empty: there can.
+// missingPrerequisite says why nodes cannot run here. It is empty where they
+// can.
 func missingPrerequisite() string {
 	if program == "" {
 		return "MAASLXD_CLUSTER_BIN names no capi-bridge that was built with dqlite: make test-cluster"
@@ -50,7 +52,7 @@ func missingPrerequisite() string {
 	return ""
 }
 
-// runCommand runs a command that must succeed, and returns what it printed.
+// runCommand runs a command that must succeed, and returns its output.
 func runCommand(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// placeVM places a VM on a host with much room.
+// placeVM places a VM on a host with plenty of room.
 func placeVM(ctx context.Context, l engine.Ledger, key engine.Key) (engine.Row, error) {
 	tag, err := l.CurrentTag(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *cluster) wantPlaced(keys ...engine.Key) {
 	}
 }
 
-// wantRows wants these keys, and no others.
+// wantRows checks that the ledger has exactly these keys.
 func (c *cluster) wantRows(keys ...string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
@@ -64,8 +64,9 @@ func (c *cluster) wantRows(keys ...string) {
 	}
 }
 
-// TestNodesWithoutQuorum: two of three are away. A call ends with a sentence, within its
-// caller's time, and the ledger goes on when one is back.
+// TestNodesWithoutQuorum: two of three nodes are down. A call ends with a clear
+// error before its caller's deadline. The ledger works again when one node is
+// back.
 func TestNodesWithoutQuorum(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1")
@@ -91,7 +92,7 @@ func TestNodesWithoutQuorum(t *testing.T) {
 	}
 }
 
-// TestNodesLostDisk: a node without its data joins when it was removed, and not before.
+// TestNodesLostDisk: a node without its data joins only after it was removed.
 func TestNodesLostDisk(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1", "a/2")
@@ -112,13 +113,14 @@ func TestNodesLostDisk(t *testing.T) {
 			t.Fatalf("the node has no vote:\n%s", c.nodes[0].runLedger("cluster", "status"))
 		}
 	}
-	// Now another one may fail.
+	// Now another node may fail.
 	c.nodes[1].kill()
 	c.wantPlaced("a/3")
 	c.wantRows("a/1", "a/2", "a/3")
 }
 
-// TestNodesRecover: one node is left of three, and goes on alone. Others join it anew.
+// TestNodesRecover: of three nodes one is left, and continues alone. New nodes
+// join it.
 func TestNodesRecover(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1", "a/2")
@@ -147,8 +149,8 @@ func TestNodesRecover(t *testing.T) {
 	c.wantRows("a/1", "a/2", "a/3")
 }
 
-// TestNodesBackup: a backup is a file that any ledger can be opened from, and that a new
-// cluster takes up with its clients.
+// TestNodesBackup: a backup is a file that any ledger can open. A new cluster
+// starts from it with the same clients.
 func TestNodesBackup(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1", "a/2")
@@ -179,7 +181,8 @@ func TestNodesBackup(t *testing.T) {
 	}
 }
 
-// TestNodesMixedUp: a node with the key of another cluster joins neither.
+// TestNodesMixedUp: a node with the key of another cluster joins neither
+// cluster.
 func TestNodesMixedUp(t *testing.T) {
 	c, others := newCluster(t), newCluster(t)
 	stray := c.nodes[2]
@@ -196,11 +199,11 @@ func TestNodesMixedUp(t *testing.T) {
 	c.wantPlaced("a/1")
 }
 
-// revokedWithin is how long nodes may serve a client that another one has revoked. They look
-// each second, and a busy machine needs longer.
+// revokedWithin is how long nodes may still serve a client that another node
+// has revoked. They check each second, and a busy machine needs longer.
 const revokedWithin = 15 * time.Second
 
-// TestNodesRevoked: a client that is revoked by one node is refused by each of them.
+// TestNodesRevoked: after one node has revoked a client, every node refuses it.
 func TestNodesRevoked(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1")

@@ -1,14 +1,14 @@
-// Licenses prints the licences of all modules that are linked into the programs of a
-// release, for the people who get the programs. Its argument is goreleaser's
-// configuration: each program is looked at for each of its targets, because Windows
-// links other modules than Linux does.
+// Licenses prints the licences of all modules in the programs of a release, for
+// the people who get the programs. Its argument is goreleaser's configuration.
+// It looks at each program for each of its targets, because Windows links other
+// modules than Linux.
 //
 //	licenses .goreleaser.yaml
 //
-// The licence of a package is in the nearest folder above it that has one: LXD's
-// client is under another licence than its daemon, which is in the same module.
-// A package without a licence, or with one that asks for more than a notice, is an
-// error that names it.
+// The licence of a package is in the nearest folder above it that has one. LXD
+// shows why: its client is under another licence than its daemon, in the same
+// module. A package without a licence, or with one that asks for more than a
+// notice, is an error that names the package.
 package main
 
 import (
@@ -71,13 +71,13 @@ func run(ctx context.Context, configuration string, out io.Writer) error {
 	return nil
 }
 
-// linkedPackage is one package that is linked, of a module or of Go itself.
+// linkedPackage is a package that is linked, from a module or from Go itself.
 type linkedPackage struct{ path, dir, module, root string }
 
 func (p linkedPackage) compare(other linkedPackage) int { return strings.Compare(p.path, other.path) }
 
-// addLinked adds what the programs in the folder are built of for the target, but for
-// our own packages.
+// addLinked adds the packages of the programs in the folder for the target,
+// without our own.
 func addLinked(ctx context.Context, linked map[linkedPackage]bool, folder string, target release.Target, programs []string) error {
 	const format = `{{if .Standard}}{{.ImportPath}}|{{.Dir}}|Go {{context.GOROOT}}|{{context.GOROOT}}` +
 		`{{else if not .Module.Main}}{{.ImportPath}}|{{.Dir}}|{{.Module.Path}} {{.Module.Version}}|{{.Module.Dir}}{{end}}`
@@ -87,7 +87,7 @@ func addLinked(ctx context.Context, linked map[linkedPackage]bool, folder string
 	list.Stderr = os.Stderr
 	printed, err := list.Output()
 	if err != nil {
-		return fmt.Errorf("cannot list what %s is built of for %s: %w", strings.Join(programs, " "), target, err)
+		return fmt.Errorf("cannot list the packages of %s for %s: %w", strings.Join(programs, " "), target, err)
 	}
 	for line := range strings.Lines(string(printed)) {
 		part := strings.Split(strings.TrimSpace(line), "|")
@@ -103,7 +103,7 @@ func addLinked(ctx context.Context, linked map[linkedPackage]bool, folder string
 	return nil
 }
 
-// licenceText is a licence, or a notice, with the modules that it is of.
+// licenceText is a licence or a notice, with the modules that have it.
 type licenceText struct {
 	modules []string
 	text    string
@@ -126,7 +126,7 @@ func collectTexts(linked []linkedPackage) ([]licenceText, error) {
 			}
 			body := string(bytes.TrimSpace(data))
 			if name := copyleftLicence.FindString(body); name != "" {
-				wrong = append(wrong, fmt.Errorf("%s is under the %s (%s): it may not be linked", p.path, name, filepath.Base(file)))
+				wrong = append(wrong, fmt.Errorf("%s is under the %s (%s): a release may not link it", p.path, name, filepath.Base(file)))
 			}
 			if byText[body] == nil {
 				byText[body] = &licenceText{text: body}
@@ -148,14 +148,14 @@ func collectTexts(linked []linkedPackage) ([]licenceText, error) {
 }
 
 var (
-	// licenceFile is what projects call the files that are wanted.
+	// licenceFile matches the names of licence files.
 	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense)([.-].*)?$`)
-	// copyleftLicence are the licences that would be ours, too. The Mozilla Public License
-	// names them as alternatives, further down.
+	// copyleftLicence matches the licences that would bind our code, too. The
+	// Mozilla Public License names them as alternatives, further down.
 	copyleftLicence = regexp.MustCompile(`(?i)\A\W*GNU (AFFERO |LESSER )?GENERAL PUBLIC LICENSE`)
 )
 
-// nearestLicenceFiles are the licence files of the nearest folder that has some.
+// nearestLicenceFiles are the licence files of the nearest folder that has any.
 func nearestLicenceFiles(p linkedPackage) ([]string, error) {
 	for dir := p.dir; strings.HasPrefix(dir, p.root); dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)

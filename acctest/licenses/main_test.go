@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLicences collects those of the real programs, for each system that they run on.
+// TestLicences collects the licences of the real programs, for each of their
+// systems.
 func TestLicences(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -29,7 +30,7 @@ func TestLicenceOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		files  map[string]string
-		says   string // "": it may be linked
+		says   string // "": the package may be linked
 	}{
 		"Root":     {"The module's licence counts for all of it.", map[string]string{"LICENSE": "Apache License"}, ""},
 		"Nearest":  {"A folder may have a licence of its own.", map[string]string{"COPYING": "GNU AFFERO GENERAL PUBLIC LICENSE", "client/COPYING": "Apache License"}, ""},

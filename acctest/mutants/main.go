@@ -1,25 +1,28 @@
-// Mutants breaks the rules of docs/design/architecture.md on purpose, one mistake at a time,
-// and wants a test to notice each.
+// Mutants breaks the rules of docs/design/architecture.md on purpose, one mistake at a
+// time, and wants a test to notice each.
 //
 //	mutants [-only TEXT] [FOLDER]
 //
-// A mutant is a patch in acctest/mutants below FOLDER, the root of the module. Its folder
-// names the rule, and its name says what holds without it. What stands before the diff
-// says what is broken, why it matters, and which test must fail, for example:
+// FOLDER is the root of the module. A mutant is a patch in its acctest/mutants.
+// The folder of the patch names the rule, and the file's name says what the
+// mutant does. The text before the diff says what is broken, why it matters,
+// and which test must fail, for example:
 //
 //	A VM that is being deleted gives its room back with the first step of the delete.
 //	Its instance is still there, so that the next create takes room that is in use.
 //	Test: ./engine/ledger -run ^TestMemoryContract$/^Room$/^Leaving$
 //
-// The test must be one that "make test" or "make test-kube" runs. Write the diff with two
-// lines of context (git diff -U2), so that it outlives changes nearby.
+// "make test" or "make test-kube" must run that test. Write the diff with two
+// lines of context (git diff -U2), so that it still applies after changes
+// nearby.
 //
-// Mutants are tried in a copy of the tree. First all tests that are named must pass on
-// the unbroken copy. Then each patch is applied, the test is built and run, and the patch
-// is taken back. The mutant dies if an assertion fails within a minute; building does not
-// count. A panic, a test that hangs and a test that is skipped prove nothing.
+// Mutants tries the patches in a copy of the tree. First all named tests must
+// pass on the unbroken copy. Then it applies each patch, builds and runs the
+// test, and reverts the patch. A mutant is killed if an assertion fails within
+// a minute, without the time of the build. A panic, a test that hangs and a
+// test that is skipped prove nothing.
 //
-// Mutants exits with 1 if a mutant survives, and if one cannot be tried.
+// Mutants exits with 1 if a mutant survives or cannot be tried.
 package main
 
 import (

@@ -58,13 +58,13 @@ func TestNoMAAS(t *testing.T) {
 `,
 }
 
-// patchOf is a patch that puts another line in the place of the rule.
+// patchOf is a patch that replaces the line of the rule by another one.
 func patchOf(run, line string) string {
 	return "Need is compared wrongly.\nTest: ./room -run " + run + "\n--- a/room/room.go\n+++ b/room/room.go\n" +
 		"@@ -4,3 +4,3 @@\n func Fits(need, free int) bool {\n-\treturn need <= free\n+\t" + line + "\n }\n"
 }
 
-// secondsPattern are the figures of a report that differ each time.
+// secondsPattern matches the durations in a report, which differ each time.
 var secondsPattern = regexp.MustCompile(` *\d+\.\d s( \(and +\d+ s to build\))?| *\d+\.\d\n`)
 
 func TestMutants(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMutants(t *testing.T) {
 		patches map[string]string
 		only    string
 		want    string   // the report, without seconds
-		err     []string // parts of the error; none: there is no error
+		err     []string // parts of the error; nil: no error
 	}{
 		"BadPatch": {
 			reason:  "A patch that cannot be read is named, whatever is to be tried.",
@@ -148,7 +148,7 @@ all      2        0     2
 			reason:  "A filter that fits nothing must not look like one whose mutants died.",
 			patches: map[string]string{"rule-01/always": patchOf("^TestFits$", "return true")},
 			only:    "rule-13",
-			err:     []string{`there is no mutant named "rule-13"`},
+			err:     []string{`no mutant has "rule-13" in its path`},
 		},
 	}
 	for name, tc := range cases {
@@ -185,7 +185,8 @@ all      2        0     2
 	}
 }
 
-// TestEveryRuleHasMutants holds four mutants for each of the twelve rules.
+// TestEveryRuleHasMutants wants at least four mutants for each of the twelve
+// rules.
 func TestEveryRuleHasMutants(t *testing.T) {
 	t.Parallel()
 	mutants, err := readMutants(".", "")

@@ -14,7 +14,7 @@ type mutant struct {
 	rule   string // the folder
 	path   string // of the patch
 	reason string // what is broken, and why it matters
-	test   test   // which must fail
+	test   test   // the test that must fail
 }
 
 // test is what go test runs: a package, and an expression for -run.
@@ -40,12 +40,12 @@ func readMutants(folder, only string) ([]mutant, error) {
 		}
 	}
 	if len(mutants) == 0 {
-		errs = append(errs, fmt.Errorf("there is no mutant named %q below %s", only, folder))
+		errs = append(errs, fmt.Errorf("no mutant has %q in its path below %s", only, folder))
 	}
 	return mutants, errors.Join(errs...)
 }
 
-// readMutant reads a patch with what stands before its diff.
+// readMutant reads a patch and the text before its diff.
 func readMutant(path string) (mutant, error) {
 	rule := filepath.Base(filepath.Dir(path))
 	name := rule + "/" + strings.TrimSuffix(filepath.Base(path), ".patch")

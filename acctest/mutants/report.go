@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// verdict is what came of a mutant.
+// verdict is the result for one mutant.
 type verdict struct {
 	mutant mutant
 	ended  testEnd
 	built  time.Duration
 }
 
-// isKilled tells whether an assertion noticed the mutant.
+// isKilled reports whether an assertion noticed the mutant.
 func (v verdict) isKilled() bool { return v.ended.result == resultFailed }
 
 func (v verdict) String() string {
@@ -25,8 +25,8 @@ func (v verdict) String() string {
 	return fmt.Sprintf("SURVIVED  %5.1f s (and %3.0f s to build)  %s: %s %s", v.ended.took.Seconds(), v.built.Seconds(), v.mutant.name, v.mutant.test, v.ended.result)
 }
 
-// printReport prints a line for each rule, and what the survivors break. A survivor is an
-// error.
+// printReport prints a line for each rule, and what the surviving mutants
+// break. It returns an error if a mutant survived.
 func printReport(out io.Writer, verdicts []verdict) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "\nrule\tmutants\tdied\tsurvived\tseconds\n")

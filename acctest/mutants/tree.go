@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// tree is a copy of the module, in which mutants are tried one after the other.
+// tree is a copy of the module in which mutants are tried, one after the other.
 type tree struct {
-	temp     string // holds all of it
-	root     string // of the copy
-	programs string // the tests that were built
+	temp     string // folder that holds everything
+	root     string // root of the copy
+	programs string // folder of the built tests
 }
 
-// toolsFolder is the folder of built tools. The copy uses that of the tree.
+// toolsFolder is the folder of built tools. The copy uses the one of the tree.
 const toolsFolder = ".tools"
 
-// copyTree copies the tree into a new temporary folder, without what is built in it.
+// copyTree copies the tree into a new temporary folder, without built programs.
 func copyTree(ctx context.Context, root string) (*tree, error) {
 	temp, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *tree) copyFrom(ctx context.Context, root string) error {
 	})
 }
 
-// copyFile copies a file with its mode; what a link points to is copied, too.
+// copyFile copies a file with its mode. Of a link it copies the target.
 func copyFile(to, from string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -86,7 +86,7 @@ func copyFile(to, from string) error {
 // remove deletes the copy.
 func (t *tree) remove() error { return os.RemoveAll(t.temp) }
 
-// checkPatches wants each patch to apply to the tree as it is.
+// checkPatches checks that each patch applies to the unchanged tree.
 func (t *tree) checkPatches(ctx context.Context, mutants []mutant) error {
 	var errs []error
 	for _, m := range mutants {
@@ -101,13 +101,13 @@ func (t *tree) checkPatches(ctx context.Context, mutants []mutant) error {
 func (t *tree) apply(ctx context.Context, m mutant, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append(append([]string{"apply"}, args...), m.path)...)
 	cmd.Dir = t.root
-	// In a repository around the copy, git would pass over all files in silence.
+	// In a repository around the copy, git would silently skip all files.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+t.temp)
 	return runQuietly(cmd)
 }
 
-// checkUnbroken wants all tests of the mutants to pass on the unbroken tree: what fails
-// anyway says nothing of a mutant.
+// checkUnbroken checks that all tests of the mutants pass on the unbroken tree.
+// A test that fails there says nothing of a mutant.
 func (t *tree) checkUnbroken(ctx context.Context, out io.Writer, mutants []mutant) error {
 	var errs []error
 	tried, programs := map[test]bool{}, map[string]string{}
@@ -136,7 +136,7 @@ func (t *tree) checkUnbroken(ctx context.Context, out io.Writer, mutants []mutan
 	return errors.Join(errs...)
 }
 
-// tryMutant applies the patch, runs the test and takes the patch back.
+// tryMutant applies the patch, runs the test and reverts the patch.
 func (t *tree) tryMutant(ctx context.Context, m mutant) (v verdict, err error) {
 	if err := t.apply(ctx, m); err != nil {
 		return verdict{}, err
@@ -152,7 +152,7 @@ func (t *tree) tryMutant(ctx context.Context, m mutant) (v verdict, err error) {
 	return verdict{mutant: m, ended: ended, built: built}, err
 }
 
-// runQuietly runs a command whose output is of interest only if it fails.
+// runQuietly runs a command, and shows its output only if it fails.
 func runQuietly(cmd *exec.Cmd) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

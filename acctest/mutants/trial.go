@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// testTimeout is the most that a test may take, without its build.
+// testTimeout is the most time that a test may take, without its build.
 const testTimeout = time.Minute
 
 // result is how a test ended.
@@ -29,10 +29,10 @@ const (
 	resultNoVerdict result = "ends without a verdict"
 )
 
-// testEnd is how a test ended, when, and what it said.
+// testEnd is how a test ended, after what time, and its output.
 type testEnd struct {
 	result result
-	failed string // the first test that failed, with its case
+	failed string // the first failed test, with its case
 	took   time.Duration
 	output string
 }
@@ -43,7 +43,8 @@ func (t *tree) build(ctx context.Context, pkg string) (string, error) {
 	if err := os.Remove(program); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	// Without the path of the copy, all packages that no patch touches are cached.
+	// Without the path of the copy, packages that no patch touches come from
+	// the cache.
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-o", program, pkg)
 	cmd.Dir = t.root
 	if err := runQuietly(cmd); err != nil {
@@ -57,7 +58,7 @@ func (t *tree) build(ctx context.Context, pkg string) (string, error) {
 
 // runTest runs a test of the program, as go test does.
 func (t *tree) runTest(ctx context.Context, program string, which test) (testEnd, error) {
-	// The test ends itself; the context is for one that does not.
+	// The test ends itself. The context is for one that does not.
 	bounded, cancel := context.WithTimeout(ctx, testTimeout+10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, program, "-test.v", "-test.count=1", "-test.timeout="+testTimeout.String(), "-test.run="+which.expr)
@@ -81,7 +82,8 @@ func (t *tree) runTest(ctx context.Context, program string, which test) (testEnd
 	return e, nil
 }
 
-// withoutMAAS leaves out the MAAS that the environment names: tests use the simulator.
+// withoutMAAS removes the MAAS that the environment names, because tests use
+// the simulator.
 func withoutMAAS(environ []string) []string {
 	var kept []string
 	for _, setting := range environ {
@@ -99,15 +101,16 @@ var (
 	noTestsText = "testing: warning: no tests to run"
 )
 
-// parseResult reads what a test with -v printed. A panic is no assertion: it may come from the
-// mistake without anybody having looked for it. There is one exception: testing/synctest
-// panics where a goroutine outlives its test, which is what such a test is for.
+// parseResult reads the output of a test with -v. A panic is no assertion: the
+// mistake may cause it although no test looks for it. There is one exception.
+// testing/synctest panics where a goroutine outlives its test, and such a test
+// exists to find that.
 func parseResult(output string, success bool) testEnd {
 	e := testEnd{output: output}
 	count := map[string]int{}
 	for _, m := range testEndLine.FindAllStringSubmatch(output, -1) {
 		count[m[1]]++
-		// A case is printed after the test that it belongs to.
+		// A case is printed after its test.
 		if m[1] == "FAIL" && strings.HasPrefix(m[2], e.failed) {
 			e.failed = m[2]
 		}
@@ -131,7 +134,8 @@ func parseResult(output string, success bool) testEnd {
 	return e
 }
 
-// hasPanicked tells whether the test panicked, but for synctest's own verdict.
+// hasPanicked reports whether the test panicked, other than by synctest's
+// verdict.
 func hasPanicked(output string) bool {
 	for _, m := range panicLine.FindAllStringSubmatch(output, -1) {
 		if !strings.HasPrefix(m[2], "deadlock: ") {

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// newMAASClient speaks with the simulated MAAS.
+// newMAASClient connects to the simulated MAAS.
 func newMAASClient(t *testing.T, s *sim.Server) *maas.Client {
 	t.Helper()
 	c, err := maas.New(maas.Config{URL: s.URL, APIKey: s.APIKey(), Interval: 20 * time.Millisecond})
@@ -23,7 +23,7 @@ func newMAASClient(t *testing.T, s *sim.Server) *maas.Client {
 	return c
 }
 
-// newMAASClientAndHost also knows the MAAS's host.
+// newMAASClientAndHost also returns the MAAS's host.
 func newMAASClientAndHost(t *testing.T, s *sim.Server) (*maas.Client, engine.VMHost) {
 	t.Helper()
 	c := newMAASClient(t, s)
@@ -34,7 +34,7 @@ func newMAASClientAndHost(t *testing.T, s *sim.Server) (*maas.Client, engine.VMH
 	return c, hosts[0]
 }
 
-// vmShape is what of an instance says how a VM was asked for, volumes by their
+// vmShape is what an instance shows of the wanted VM. Its volumes are listed by
 // pool and size.
 type vmShape struct {
 	CPU, Memory, HugePages, SecureBoot string
@@ -62,8 +62,8 @@ func readVMShape(t *testing.T, name string) vmShape {
 	return s
 }
 
-// TestRealCompose composes VMs of the shapes that are offered through MAAS, whose
-// driver asks a real LXD for them: what we ask of compose can be had.
+// TestRealCompose composes VMs of all offered shapes through MAAS, whose driver
+// creates them in a real LXD. So a real LXD accepts what we ask of compose.
 func TestRealCompose(t *testing.T) {
 	lan, dmz := engine.Subnet{ID: 1}, engine.Subnet{ID: 2}
 	cases := map[string]struct {
@@ -146,8 +146,8 @@ func TestRealCompose(t *testing.T) {
 	}
 }
 
-// TestRealRefresh is MAAS's own view of what is in the LXD: a stranger's instance
-// is adopted by the next refresh, and one that is gone leaves MAAS.
+// TestRealRefresh is MAAS's own view of the LXD. The next refresh adopts an
+// unknown instance, and removes a machine whose instance is gone.
 func TestRealRefresh(t *testing.T) {
 	s := newMAASWithRealHost(t)
 	c, host := newMAASClientAndHost(t, s)

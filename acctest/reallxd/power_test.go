@@ -14,9 +14,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
-// TestRealPower is a VM on a MAAS without VM hosts: made in a real LXD and
-// enlisted, and started, asked after and stopped by MAAS's power driver, with the
-// key that it was given.
+// TestRealPower is a VM on a MAAS without VM hosts. It is made in a real LXD
+// and enlisted. MAAS's power driver starts, queries and stops it, with the key
+// that it was given.
 func TestRealPower(t *testing.T) {
 	ctx := t.Context()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())

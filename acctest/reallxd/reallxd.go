@@ -1,6 +1,6 @@
-// Package reallxd lends real LXDs to the simulator of a MAAS: an LXD as a
-// distribution packages it for each simulated host, on a machine of the host's
-// size. They are root's to start; nothing of them is left.
+// Package reallxd lends real LXDs to a simulated MAAS. Each simulated host gets
+// an LXD as a distribution packages it, on a machine of the host's size. Only
+// root can start them. They leave nothing behind.
 package reallxd
 
 import (
@@ -17,52 +17,54 @@ import (
 )
 
 const (
-	// serversAhead are started before they are wanted: as many as a test's world has
-	// hosts, mostly.
+	// serversAhead is how many LXDs are started before they are needed. Most
+	// tests have that many hosts.
 	serversAhead = 2
-	// maxServers run at once: six tests side by side, with some hosts each, at 60 MB.
+	// maxServers is how many LXDs may run at once: six tests in parallel, with
+	// some hosts each, at 60 MB.
 	maxServers = 40
 )
 
 // Lender lends LXDs of a pool. It implements world.Lender.
 type Lender struct {
-	// StartsVMs lets VMs be started for real, where that can be: it takes a second
-	// each, and of a processor as much as their firmware does. Else they are made,
-	// and taken as started.
+	// StartsVMs starts VMs for real, where the system can. Each start takes a
+	// second and the CPU time of the firmware. Without it VMs are made, and
+	// count as started.
 	StartsVMs bool
 
 	pool *lxdtest.Pool
-	// report is told once what is not as it is with real hosts.
+	// report is called once, with what differs from real hosts.
 	report     func(string)
 	tryOnce    sync.Once
-	vmStartErr error // why VMs are not started
+	vmStartErr error // why VMs are not started; nil: they are
 
 	mu       sync.Mutex
 	lastLent map[string]*lxdtest.Server
 }
 
-// LXDVersion is that of the LXDs, as "5.0.2".
+// LXDVersion is the version of the LXDs, for example "5.0.2".
 func LXDVersion() (string, error) {
 	out, err := exec.Command("lxd", "--version").Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-// NewLender is a lender whose LXDs end with this process. say is told in one sentence,
-// once, what becomes of VMs.
+// NewLender makes a lender whose LXDs end with this process. say gets one
+// sentence, once: whether VMs are started.
 func NewLender(say func(string)) *Lender {
 	return &Lender{pool: lxdtest.NewPool(serversAhead, maxServers), report: say, lastLent: map[string]*lxdtest.Server{}}
 }
 
-// WithVMStart lends from the same pool, and lets VMs be started for real.
+// WithVMStart lends from the same pool, and starts VMs for real.
 func (l *Lender) WithVMStart() *Lender {
 	return &Lender{StartsVMs: true, pool: l.pool, report: l.report, lastLent: map[string]*lxdtest.Server{}}
 }
 
-// CheckAvailable says why no real LXD can be had here, nil if one can.
+// CheckAvailable returns an error that says why no real LXD can run here, or
+// nil.
 func CheckAvailable() error { return lxdtest.CheckAvailable() }
 
-// Lend implements world.Lender. All storage pools have the driver dir, whatever the
-// host has.
+// Lend implements world.Lender. All storage pools have the driver dir, whatever
+// the host's are.
 func (l *Lender) Lend(m world.LXDMachine) (world.RealLXD, error) {
 	machine := lxdtest.Machine{Cores: m.Cores, MemoryMiB: m.MemoryMiB}
 	for _, b := range m.Bridges {
@@ -82,36 +84,36 @@ func (l *Lender) Lend(m world.LXDMachine) (world.RealLXD, error) {
 	return &lentServer{Server: server, giveBack: giveBack, startsVMs: l.vmStartErr == nil}, nil
 }
 
-// errVMStartNotWanted is why a lender starts no VMs that was not asked to.
-var errVMStartNotWanted = errors.New("it takes time, and is done for a few tests")
+// errVMStartNotWanted is the reason of a lender without StartsVMs.
+var errVMStartNotWanted = errors.New("starting VMs takes time, so only a few tests do it")
 
-// tryVMStart says whether VMs are started: nil, or why not.
+// tryVMStart returns why VMs are not started, or nil.
 func (l *Lender) tryVMStart(s *lxdtest.Server) error {
 	err := errVMStartNotWanted
 	if l.StartsVMs {
 		err = s.TryBoot()
 	}
 	if err != nil {
-		l.report(fmt.Sprintf("VMs are made, not started, and taken as started: %v", err))
+		l.report(fmt.Sprintf("VMs are made but not started, and count as started: %v", err))
 		return err
 	}
 	l.report("VMs are made and started")
 	return nil
 }
 
-// VMStartError says why the VMs of what was lent are not started; nil where they are, or
-// where nothing was lent yet.
+// VMStartError says why the VMs of the lent LXDs are not started. It is nil
+// where they are, and before anything was lent.
 func (l *Lender) VMStartError() error { return l.vmStartErr }
 
-// LastServer is the LXD that was last lent to a host or machine of a name, nil for
-// none.
+// LastServer is the LXD that was lent last to a host or machine of that name,
+// or nil.
 func (l *Lender) LastServer(name string) *lxdtest.Server {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lastLent[name]
 }
 
-// lentServer is an LXD that was lent. It implements world.RealLXD.
+// lentServer is a lent LXD. It implements world.RealLXD.
 type lentServer struct {
 	*lxdtest.Server
 	giveBack  func()

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/reallxd"
 )
 
-// lender lends LXDs to all tests here, whose VMs can be started.
+// lender lends LXDs that can start VMs to all tests here.
 var lender = func() *reallxd.Lender {
 	l := reallxd.NewLender(func(what string) { fmt.Println(what) })
 	l.StartsVMs = true
@@ -52,8 +52,8 @@ func queryLXD[T any](t *testing.T, host, path string) (value T) {
 	return value
 }
 
-// TestRealHost looks at what an LXD is shown of a host, at its own certificate
-// through the host's address, and that nothing is left of it.
+// TestRealHost looks at what an LXD sees of its host, and at its own
+// certificate through the host's address. Nothing of it may be left at the end.
 func TestRealHost(t *testing.T) {
 	s := newMAASWithRealHost(t)
 	l := s.LXDs()[0]
@@ -84,8 +84,8 @@ func TestRealHost(t *testing.T) {
 	}
 }
 
-// TestRealInstances makes and removes instances on both sides: the simulator sees
-// those of the LXD, and the LXD those of the simulator.
+// TestRealInstances makes and removes instances on both sides. The simulator
+// sees those of the LXD, and the LXD those of the simulator.
 func TestRealInstances(t *testing.T) {
 	s := newMAASWithRealHost(t)
 	if err := s.AddInstance(sim.Instance{Host: "h1", Name: "ours", MACs: []string{"00:16:3e:00:00:01"}}); err != nil {
@@ -109,7 +109,7 @@ func TestRealInstances(t *testing.T) {
 	}
 }
 
-// TestRealTrust: the LXD itself says who is let in.
+// TestRealTrust: the LXD itself decides which clients it trusts.
 func TestRealTrust(t *testing.T) {
 	s := newMAASWithRealHost(t)
 	if err := s.TrustCertificate("h1", "no certificate"); err == nil {
@@ -118,7 +118,7 @@ func TestRealTrust(t *testing.T) {
 	if err := s.TrustCertificate("h1", s.LXDs()[0].Certificate); err != nil {
 		t.Error(err)
 	}
-	if trusted := queryLXD[[]string](t, "h1", "/1.0/certificates"); len(trusted) != 2 { // MAAS's, and that one
+	if trusted := queryLXD[[]string](t, "h1", "/1.0/certificates"); len(trusted) != 2 { // MAAS's certificate, and that of the test
 		t.Errorf("trusted: %v", trusted)
 	}
 	if _, err := s.RenewCertificate("h1"); err == nil {

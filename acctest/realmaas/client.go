@@ -15,28 +15,30 @@ import (
 	"time"
 )
 
-// Client asks MAAS as a script of an operator would.
+// Client calls MAAS as an operator's script would.
 type Client struct {
 	url string
 	key [3]string // consumer, token, secret
 
 	// HTTP sends the requests.
 	HTTP *http.Client
-	// Pause is the time before a look is repeated.
+	// Pause is the time before a read is repeated.
 	Pause time.Duration
 }
 
-// maxReadAttempts is how often a look is tried while MAAS is away.
+// maxReadAttempts is how often a read is tried while MAAS does not answer.
 const maxReadAttempts = 5
 
-// maxAnswerBytes bounds what is read of an answer: a region of 10,000 machines has less.
+// maxAnswerBytes limits the size of an answer. A region of 10,000 machines has
+// smaller ones.
 const maxAnswerBytes = 512 << 20
 
-// NewClient is a client for a MAAS at a URL, with an API key of three parts.
+// NewClient makes a client for the MAAS at a URL, with an API key of three
+// parts.
 func NewClient(address, apiKey string) (*Client, error) {
 	parts := strings.Split(apiKey, ":")
 	if len(parts) != 3 {
-		return nil, errors.New("the API key has not three parts with colons between them")
+		return nil, errors.New("the API key must have three parts, separated by colons")
 	}
 	address = strings.TrimSuffix(address, "/")
 	if !strings.HasSuffix(address, "/MAAS") {
@@ -48,8 +50,8 @@ func NewClient(address, apiKey string) (*Client, error) {
 	}, nil
 }
 
-// Trust makes the client trust these certificates besides the system's, in PEM, where
-// MAAS is called over https. An empty text adds none.
+// Trust makes the client trust these PEM certificates besides the system's,
+// where MAAS is called over https. An empty text adds none.
 func (c *Client) Trust(certificates string) error {
 	if certificates == "" {
 		return nil
@@ -67,8 +69,8 @@ func (c *Client) Trust(certificates string) error {
 	return nil
 }
 
-// StatusError is an answer that is no success. Its text has no body of a 401, which
-// may hold the secret of the API key.
+// StatusError is an answer with an error status. Its text leaves out the body
+// of a 401, which may contain the secret of the API key.
 type StatusError struct {
 	Method, Path string
 	Status       int
@@ -80,15 +82,15 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: %d %s %s", e.Method, e.Path, e.Status, http.StatusText(e.Status), e.Body)
 }
 
-// IsGone tells whether MAAS says that it does not have what it was asked for: nothing
-// else that goes wrong means so.
+// IsGone reports whether MAAS says that it does not have the object. No other
+// error means that.
 func IsGone(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Status == http.StatusNotFound
 }
 
-// GetJSON reads what is at a path into a value. It tries again after a 502, a 503 and an
-// error of the transport, and after nothing else.
+// GetJSON reads what is at a path into a value. It tries again after a 502, a
+// 503 and a transport error, and after nothing else.
 func (c *Client) GetJSON(ctx context.Context, path string, into any) error {
 	var body []byte
 	var err error
@@ -111,16 +113,16 @@ func (c *Client) GetJSON(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// isTransient tells whether a look may succeed if it is repeated.
+// isTransient reports whether a repeated read may succeed.
 func isTransient(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		return true // no answer came
+		return true // there was no answer
 	}
 	return status.Status == http.StatusBadGateway || status.Status == http.StatusServiceUnavailable
 }
 
-// Send sends one request, once, and returns what MAAS answers to it.
+// Send sends one request, once, and returns MAAS's answer.
 func (c *Client) Send(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -149,7 +151,7 @@ func (c *Client) Send(ctx context.Context, method, path string, form url.Values)
 	return body, nil
 }
 
-// WaitFor pauses, or returns an error where ctx ends before.
+// WaitFor waits for the pause. It returns an error if ctx ends before.
 func WaitFor(ctx context.Context, pause time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -12,14 +12,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestLook repeats a look that may succeed, and no other, and takes nothing but a 404
-// as a sign that something is gone.
+// TestLook repeats only a read that may succeed. Only a 404 means that
+// something is gone.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		status int // of the answers but the last
-		calls  int // that are wanted
+		status int // of all answers but the last
+		calls  int // how many are wanted
 		ok     bool
 		gone   bool
 	}{
@@ -38,7 +38,7 @@ func TestLook(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				switch calls++; {
 				case calls == 3:
-					w.Write([]byte(`{"system_id": "abc"}`)) //nolint:errcheck // the client says so
+					w.Write([]byte(`{"system_id": "abc"}`)) //nolint:errcheck // the client reports an error
 				case tc.status == 0:
 					panic(http.ErrAbortHandler)
 				default:
@@ -60,7 +60,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestLookIsCancelled ends the pause between two looks with its ctx.
+// TestLookIsCancelled: the pause between two reads ends with ctx.
 func TestLookIsCancelled(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
@@ -74,7 +74,8 @@ func TestLookIsCancelled(t *testing.T) {
 	}
 }
 
-// TestWritesAreSentOnce: what changes something may have taken effect.
+// TestWritesAreSentOnce: a failed write is not repeated, because it may have
+// taken effect.
 func TestWritesAreSentOnce(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -88,7 +89,7 @@ func TestWritesAreSentOnce(t *testing.T) {
 	}
 }
 
-// newTestClient is one of which the pauses are short.
+// newTestClient makes a client with short pauses.
 func newTestClient(t *testing.T, url string) *realmaas.Client {
 	t.Helper()
 	c, err := realmaas.NewClient(url, "consumer:token:secret")

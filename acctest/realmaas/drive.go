@@ -9,39 +9,41 @@ import (
 	"time"
 )
 
-// Verb is what the command of MAASLXD_ACC_DRIVE is to do with a machine.
+// Verb tells the command of MAASLXD_ACC_DRIVE what to do with a machine.
 type Verb string
 
-// The verbs. The command is called as "COMMAND VERB SYSTEM_ID". It ends with 0 once it
-// is done, and MAAS need not show it yet.
+// The verbs. The command is called as "COMMAND VERB SYSTEM_ID". It exits with 0
+// when it is done, even if MAAS does not show that yet.
 const (
-	// VerbCommissioned ends commissioning well: the scripts' results are sent, then the
-	// signal OK.
+	// VerbCommissioned ends a commissioning with success: it sends the scripts'
+	// results, then the signal OK.
 	VerbCommissioned Verb = "commissioned"
 	// VerbCommissioningFailed ends commissioning with the signal FAILED.
 	VerbCommissioningFailed Verb = "commissioning-failed"
-	// VerbDeployed ends a deployment well: the machine fetches its user-data.
+	// VerbDeployed ends a deployment with success: the machine fetches its
+	// user-data.
 	VerbDeployed Verb = "deployed"
 	// VerbDeploymentFailed ends a deployment with the signal FAILED.
 	VerbDeploymentFailed Verb = "deployment-failed"
-	// VerbBooted runs what a Deployed machine was given as user-data: afterwards its LXD
-	// answers at the machine's address, and trusts the certificates of the user-data.
+	// VerbBooted runs the user-data of a Deployed machine. Afterwards its LXD
+	// answers at the machine's address, and trusts the certificates in the
+	// user-data.
 	VerbBooted Verb = "booted"
-	// VerbUserData prints the user-data that the machine was deployed with.
+	// VerbUserData prints the user-data with which the machine was deployed.
 	VerbUserData Verb = "user-data"
-	// VerbOff powers a machine off behind MAAS's back.
+	// VerbOff powers a machine off without MAAS.
 	VerbOff Verb = "off"
 )
 
-// Drive runs the command that plays guests which do not boot. An empty command plays
-// none: then the machines boot.
+// Drive runs the command that simulates guests which do not boot. An empty
+// command means that the machines boot.
 type Drive struct{ Command string }
 
-// HasCommand tells whether there is a command.
+// HasCommand reports whether there is a command.
 func (d Drive) HasCommand() bool { return d.Command != "" }
 
-// commandLine are the command and its arguments. The name of a program may have spaces in it,
-// where no arguments follow.
+// commandLine is the command and its arguments. Without arguments the program's
+// name may contain spaces.
 func (d Drive) commandLine() []string {
 	if program, err := exec.LookPath(d.Command); err == nil {
 		return []string{program}
@@ -49,11 +51,11 @@ func (d Drive) commandLine() []string {
 	return strings.Fields(d.Command)
 }
 
-// outputDelay is how long a command that was killed may keep its output open: a child
-// of it may hang as well.
+// outputDelay is how long a killed command may keep its output open. A child of
+// it may hang as well.
 const outputDelay = 5 * time.Second
 
-// Run calls the command, and returns what it printed to its standard output.
+// Run calls the command, and returns its standard output.
 func (d Drive) Run(ctx context.Context, verb Verb, systemID string) (string, error) {
 	words := d.commandLine()
 	if len(words) == 0 {

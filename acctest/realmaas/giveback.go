@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// operationsByStatus is the operation that brings a machine nearer to Ready, by MAAS's name of
-// its status. Empty: MAAS is at it, and one waits. A machine in a status that is not
-// listed (Missing, Reserved, Retired) is left as it is, with an error that names it.
+// operationsByStatus is the operation that takes a machine nearer to Ready, by
+// MAAS's name for its status. An empty operation means to wait for MAAS. A
+// machine in an unlisted status (Missing, Reserved, Retired) is left alone,
+// with an error that names it.
 var operationsByStatus = map[string]string{
 	"Ready":                       "",
 	"New":                         "commission",
@@ -34,14 +35,15 @@ var operationsByStatus = map[string]string{
 	"Failed to exit rescue mode":  "exit_rescue_mode",
 }
 
-// GiveBack makes a lent machine Ready and nobody's again, whatever its state is, and
-// puts its name, place, description, tags and interfaces back to what they were. A
-// machine that MAAS does not have any more is an error: no story may delete one.
+// GiveBack makes a lent machine Ready and without an owner, whatever its state
+// is. It then restores its name, place, description, tags and interfaces. It
+// returns an error for a machine that MAAS no longer has: no story may delete
+// one.
 //
-// What MAAS refuses is tried again until ctx ends: a power action may be under way. The
-// error then tells the last refusal.
+// It repeats refused calls until ctx ends, because a power action may be under
+// way. The error then has the last refusal.
 func (c *Client) GiveBack(ctx context.Context, was Machine, pause time.Duration) error {
-	var refusal error // of the last step: a power action may have been under way
+	var refusal error // of the last step
 	for commissions := false; ; {
 		m, err := c.Machine(ctx, was.SystemID)
 		if err != nil {
@@ -56,7 +58,7 @@ func (c *Client) GiveBack(ctx context.Context, was Machine, pause time.Duration)
 		}
 		if op != "" {
 			err := c.callOperation(ctx, m.SystemID, op)
-			if err == nil || ctx.Err() == nil { // else the call was cut off, and tells nothing
+			if err == nil || ctx.Err() == nil { // else the call was cut off, and says nothing
 				refusal = err
 			}
 			commissions = commissions || op == "commission" && err == nil
@@ -67,8 +69,9 @@ func (c *Client) GiveBack(ctx context.Context, was Machine, pause time.Duration)
 	}
 }
 
-// operationTowardsReady brings a machine one step nearer to Ready; empty: MAAS is at it.
-// A commissioning that GiveBack has begun itself is not aborted.
+// operationTowardsReady is the operation that takes a machine one step nearer
+// to Ready. Empty means to wait for MAAS. It does not abort a commissioning
+// that GiveBack has begun.
 func operationTowardsReady(m Machine, commissions bool) (string, error) {
 	if m.Locked {
 		return "unlock", nil
@@ -76,14 +79,15 @@ func operationTowardsReady(m Machine, commissions bool) (string, error) {
 	op, known := operationsByStatus[m.StatusName]
 	switch {
 	case !known:
-		return "", fmt.Errorf("cannot give back machine %s: no operation is known for the status %s", m.Hostname, m.StatusName)
+		return "", fmt.Errorf("cannot give back machine %s: there is no operation for the status %s", m.Hostname, m.StatusName)
 	case commissions && (m.StatusName == "Commissioning" || m.StatusName == "Testing"):
 		return "", nil
 	}
 	return op, nil
 }
 
-// callOperation calls an operation. What MAAS refuses is tried again by the caller.
+// callOperation calls an operation of a machine. The caller repeats it after a
+// refusal.
 func (c *Client) callOperation(ctx context.Context, systemID, op string) error {
 	form := url.Values{}
 	if op == "commission" {
@@ -92,7 +96,7 @@ func (c *Client) callOperation(ctx context.Context, systemID, op string) error {
 	return c.Operate(ctx, systemID, op, form)
 }
 
-// restoreMachine puts back what a story may have changed of a Ready machine.
+// restoreMachine restores what a story may have changed of a Ready machine.
 func (c *Client) restoreMachine(ctx context.Context, m, was Machine) error {
 	if m.Hostname != was.Hostname || m.Zone != was.Zone || m.Pool != was.Pool || m.Domain != was.Domain || m.Description != was.Description {
 		err := c.Change(ctx, m.SystemID, url.Values{

@@ -17,17 +17,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// lentModel has a machine to lend, a VM host, and what an operator has.
+// lentModel has a machine to lend, a VM host, and an operator's machine.
 func lentModel() sim.Model {
 	return sim.Model{
 		Zones: []string{"north", "south"}, Pools: []string{"lab"}, Tags: []string{"rack", "tf-acc-0001-a", "web"},
 		Hosts:    []sim.HostModel{{Name: "alpha", Cores: 8, MemoryMiB: 32768}},
-		Latency:  sim.Latency{Commission: 100 * time.Millisecond, Release: 50 * time.Millisecond}, // many looks long
+		Latency:  sim.Latency{Commission: 100 * time.Millisecond, Release: 50 * time.Millisecond}, // longer than many looks
 		Machines: []sim.MachineModel{{Hostname: "node", Zone: "north", Tags: []string{"rack"}}, {Hostname: "web", Status: "Deployed"}, {Hostname: "tf-acc-0001-metal"}},
 	}
 }
 
-// openMAAS is a client for a simulated MAAS.
+// openMAAS starts a simulated MAAS and makes a client for it.
 func openMAAS(t *testing.T, m sim.Model) (*realmaas.Client, *sim.Server) {
 	t.Helper()
 	s := sim.StartServer(t, m)
@@ -38,7 +38,7 @@ func openMAAS(t *testing.T, m sim.Model) (*realmaas.Client, *sim.Server) {
 	return c, s
 }
 
-// TestGiveBack makes a lent machine Ready again whatever its state is.
+// TestGiveBack makes a lent machine Ready again, whatever its state is.
 func TestGiveBack(t *testing.T) {
 	t.Parallel()
 	statuses := []string{
@@ -68,7 +68,7 @@ func TestGiveBack(t *testing.T) {
 				if diff := cmp.Diff(describeLinks(was.Interfaces), describeLinks(is.Interfaces)); diff != "" {
 					t.Errorf("its links are not as they were (-was +is):\n%s", diff)
 				}
-				is.Interfaces = was.Interfaces // commissioning makes the links anew
+				is.Interfaces = was.Interfaces // commissioning replaces the links
 				if diff := cmp.Diff(was, is); diff != "" {
 					t.Errorf("it is not as it was (-was +is):\n%s", diff)
 				}
@@ -77,8 +77,8 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestGiveBackWaits ends with its ctx where MAAS does not come to an end, and names
-// the machine and its status.
+// TestGiveBackWaits ends with its ctx where MAAS never finishes. The error
+// names the machine and its status.
 func TestGiveBackWaits(t *testing.T) {
 	t.Parallel()
 	c, s := openMAAS(t, lentModel())
@@ -93,8 +93,8 @@ func TestGiveBackWaits(t *testing.T) {
 	}
 }
 
-// TestGiveBackCommissions lets a commissioning end that it has begun, also where that takes
-// many looks.
+// TestGiveBackCommissions waits for the end of a commissioning that it has
+// begun, also through many looks.
 func TestGiveBackCommissions(t *testing.T) {
 	t.Parallel()
 	m := lentModel()
@@ -112,8 +112,8 @@ func TestGiveBackCommissions(t *testing.T) {
 	}
 }
 
-// TestGiveBackTellsRefusal tells why MAAS does not give a machine back, besides that
-// it took too long.
+// TestGiveBackTellsRefusal: the error has MAAS's refusal, not only that the
+// time was over.
 func TestGiveBackTellsRefusal(t *testing.T) {
 	t.Parallel()
 	c, s := openMAAS(t, lentModel())
@@ -124,7 +124,7 @@ func TestGiveBackTellsRefusal(t *testing.T) {
 	s.AddFault(sim.Fault{Method: http.MethodPost, Path: "machines/*/", Op: "release", Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { // ends it when the refusal was told, however long that took
+	go func() { // it ends after the refusal, however long that takes
 		for s.Journal().Count("POST machines/{id}/ release") < 2 && realmaas.WaitFor(t.Context(), time.Millisecond) == nil {
 		}
 		cancel()
@@ -135,7 +135,8 @@ func TestGiveBackTellsRefusal(t *testing.T) {
 	}
 }
 
-// TestGiveBackKnowsNoWay names a status from which no operation leads back.
+// TestGiveBackKnowsNoWay: the error names a status from which no operation
+// leads back.
 func TestGiveBackKnowsNoWay(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"Missing", "Retired", "Reserved"} {
@@ -150,12 +151,12 @@ func TestGiveBackKnowsNoWay(t *testing.T) {
 	}
 }
 
-// TestGiveBackInterfaces takes a bridge off, and gives the NIC below it the links back
-// that it had.
+// TestGiveBackInterfaces removes a bridge, and restores the links of the NIC
+// below it.
 func TestGiveBackInterfaces(t *testing.T) {
 	t.Parallel()
 	for _, link := range []url.Values{
-		nil, // as commissioning has left it
+		nil, // as commissioning left it
 		{"mode": {"STATIC"}, "ip_address": {"10.77.0.5"}}, {"mode": {"DHCP"}}, {"mode": {"LINK_UP"}}, {"mode": {"AUTO"}},
 	} {
 		t.Run("Link"+link.Get("mode"), func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestGiveBackInterfaces(t *testing.T) {
 	}
 }
 
-// replaceLink gives the only NIC of a machine another link.
+// replaceLink replaces the link of a machine's only NIC.
 func replaceLink(t *testing.T, c *realmaas.Client, m realmaas.Machine, link url.Values) {
 	t.Helper()
 	nic := m.Interfaces[0]
@@ -207,7 +208,7 @@ func replaceLink(t *testing.T, c *realmaas.Client, m realmaas.Machine, link url.
 	}
 }
 
-// describeLinks are the links of interfaces, in words.
+// describeLinks describes the links of interfaces, a line each.
 func describeLinks(all []realmaas.Interface) (lines []string) {
 	for _, i := range all {
 		for _, l := range i.Links {
@@ -217,7 +218,7 @@ func describeLinks(all []realmaas.Interface) (lines []string) {
 	return lines
 }
 
-// findMachine is the machine of a hostname.
+// findMachine finds a machine by its hostname.
 func findMachine(t *testing.T, c *realmaas.Client, hostname string) realmaas.Machine {
 	t.Helper()
 	all, err := c.Machines(t.Context())

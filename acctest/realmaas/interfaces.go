@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Interface is what MAAS tells of an interface of a machine.
+// Interface is what MAAS shows of a machine's interface.
 type Interface struct {
 	ID    int    `json:"id"`
 	Name  string `json:"name"`
@@ -30,8 +30,8 @@ type Link struct {
 	} `json:"subnet"`
 }
 
-// linkForm is what a link is made with again. MAAS gives the address of a link that is
-// not static.
+// linkForm is the form that makes the link again. MAAS chooses the address of a
+// link that is not static.
 func (l Link) linkForm() url.Values {
 	form := url.Values{"mode": {strings.ToUpper(l.Mode)}}
 	if l.Subnet.ID != 0 {
@@ -43,7 +43,7 @@ func (l Link) linkForm() url.Values {
 	return form
 }
 
-// String says what [Link.linked] makes.
+// String describes the link that [Link.linkForm] makes.
 func (l Link) String() string {
 	text := l.Mode
 	if l.Subnet.ID != 0 {
@@ -55,20 +55,21 @@ func (l Link) String() string {
 	return text
 }
 
-// Interfaces lists those of a machine.
+// Interfaces lists the interfaces of a machine.
 func (c *Client) Interfaces(ctx context.Context, systemID string) ([]Interface, error) {
 	var all []Interface
 	err := c.GetJSON(ctx, "nodes/"+url.PathEscape(systemID)+"/interfaces/", &all)
 	return all, err
 }
 
-// interfacesPath is where the interfaces of a machine are.
+// interfacesPath is the API's path of a machine's interfaces.
 func interfacesPath(systemID string) string {
 	return "nodes/" + url.PathEscape(systemID) + "/interfaces/"
 }
 
-// AddBridge puts a bridge on the first NIC of a machine that is linked to a subnet, and
-// links the bridge to it. MAAS takes the links of the NIC. [Client.GiveBack] undoes that.
+// AddBridge puts a bridge on the first linked NIC of a machine, and links the
+// bridge to the same subnet. MAAS removes the links of the NIC.
+// [Client.GiveBack] undoes that.
 func (c *Client) AddBridge(ctx context.Context, systemID, name string) error {
 	if name == "" {
 		return fmt.Errorf("cannot put a bridge without a name on machine %s", systemID)
@@ -97,21 +98,22 @@ func (c *Client) AddBridge(ctx context.Context, systemID, name string) error {
 	return fmt.Errorf("machine %s has no NIC that is linked to a subnet", systemID)
 }
 
-// restoreInterfaces takes off the interfaces that a machine had not, such as the bridge
-// that the provider puts on the machine of a VM host, and gives the others the links
-// that they had: MAAS takes those of a NIC with a bridge.
+// restoreInterfaces removes the interfaces that a machine did not have before.
+// One is the bridge that the provider puts on the machine of a VM host. It
+// restores the links of the others, because MAAS removes those of a NIC with a
+// bridge.
 func (c *Client) restoreInterfaces(ctx context.Context, m, was Machine) error {
 	path, removed := interfacesPath(m.SystemID), false
 	for _, i := range m.Interfaces {
 		if _, had := was.findInterface(i.Name); had || i.Type == "physical" {
-			continue // what is physical, commissioning has found
+			continue // physical interfaces come from commissioning
 		}
 		removed = true
 		if err := c.deletePath(ctx, fmt.Sprintf("%s%d/", path, i.ID)); err != nil {
 			return err
 		}
 	}
-	if removed { // others may have gone with it
+	if removed { // other interfaces may have gone with it
 		var err error
 		if m, err = c.Machine(ctx, m.SystemID); err != nil {
 			return err
@@ -126,7 +128,7 @@ func (c *Client) restoreInterfaces(ctx context.Context, m, was Machine) error {
 	return err
 }
 
-// findInterface is the interface of a name.
+// findInterface finds an interface by its name.
 func (m Machine) findInterface(name string) (Interface, bool) {
 	n := slices.IndexFunc(m.Interfaces, func(i Interface) bool { return i.Name == name })
 	if n < 0 {
@@ -135,9 +137,9 @@ func (m Machine) findInterface(name string) (Interface, bool) {
 	return m.Interfaces[n], true
 }
 
-// restoreLinks gives an interface the links that it had, and takes off what it had not. MAAS
-// puts a link that is only up on an interface without any, and takes it off with the
-// first other one.
+// restoreLinks restores the former links of an interface, and removes all
+// others. MAAS puts a link_up link on an interface without links, and removes
+// it with the first other one.
 func (c *Client) restoreLinks(ctx context.Context, path string, is, was []Link) error {
 	has := func(links []Link, link Link) bool {
 		return slices.ContainsFunc(links, func(l Link) bool { return l.String() == link.String() })

@@ -9,9 +9,10 @@ import (
 	lxd "github.com/canonical/lxd/client"
 )
 
-// Inventory lists what a MAAS has, a line each, for a comparison of before and after:
-// machines with their status, owner, place, tags and links; VM hosts; zones, resource
-// pools, domains and tags; DNS resources, reserved addresses and ranges of addresses.
+// Inventory lists what a MAAS has, a line each, to compare before and after. It
+// has machines with their status, owner, place, tags and links, and VM hosts.
+// It has zones, resource pools, domains and tags. It also has DNS resources,
+// reserved addresses and address ranges.
 func (c *Client) Inventory(ctx context.Context) ([]string, error) {
 	machines, err := c.Machines(ctx)
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Client) Inventory(ctx context.Context) ([]string, error) {
 	return append(lines, addresses...), err
 }
 
-// inventoryLines are the lines of a machine.
+// inventoryLines are the lines for a machine.
 func (m Machine) inventoryLines() []string {
 	lines := []string{fmt.Sprintf("machine %s: %s of %q in zone %s and pool %s", m.Hostname, m.StatusName, m.Owner, m.Zone.Name, m.Pool.Name)}
 	for _, tag := range m.Tags {
@@ -58,12 +59,13 @@ func (m Machine) inventoryLines() []string {
 	return lines
 }
 
-// TagLine is the line of an inventory for a tag of a machine.
+// TagLine is the line in an inventory for a machine's tag.
 func TagLine(hostname, tag string) string {
 	return fmt.Sprintf("machine %s has the tag %s", hostname, tag)
 }
 
-// addressLines are the lines of the DNS resources, reserved addresses and ranges.
+// addressLines are the lines for the DNS resources, reserved addresses and
+// ranges.
 func (c *Client) addressLines(ctx context.Context) (lines []string, err error) {
 	var records []struct {
 		FQDN string `json:"fqdn"`
@@ -82,7 +84,7 @@ func (c *Client) addressLines(ctx context.Context) (lines []string, err error) {
 		return nil, err
 	}
 	for _, a := range addresses {
-		if a.Kind == "User reserved" { // the others are those of interfaces
+		if a.Kind == "User reserved" { // the others belong to interfaces
 			lines = append(lines, "reserved address "+a.IP)
 		}
 	}
@@ -100,9 +102,9 @@ func (c *Client) addressLines(ctx context.Context) (lines []string, err error) {
 	return lines, nil
 }
 
-// Inventory lists what the LXD has, a line each: its projects with their instances,
-// profiles and custom volumes, its networks, and the certificates that it trusts.
-// Images are not listed.
+// Inventory lists what the LXD has, a line each: its projects with their
+// instances, profiles and custom volumes, its networks, and the trusted
+// certificates. It leaves out images.
 func (l LXD) Inventory(ctx context.Context) ([]string, error) {
 	s, err := l.connect(ctx)
 	if err != nil {
@@ -119,7 +121,7 @@ func (l LXD) Inventory(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// lxdInventoryLines are the lines without the address of the LXD.
+// lxdInventoryLines are the lines without the LXD's address.
 func lxdInventoryLines(s lxd.InstanceServer) (lines []string, err error) {
 	certificates, err := s.GetCertificateFingerprints()
 	if err != nil {
@@ -143,7 +145,7 @@ func lxdInventoryLines(s lxd.InstanceServer) (lines []string, err error) {
 		lines = append(lines, "project "+p.Name)
 		for _, path := range p.UsedBy {
 			path, _, _ = strings.Cut(path, "?")
-			if !strings.HasPrefix(path, "/1.0/images/") { // LXD deletes these by itself
+			if !strings.HasPrefix(path, "/1.0/images/") { // LXD deletes images by itself
 				lines = append(lines, fmt.Sprintf("project %s: %s", p.Name, strings.TrimPrefix(path, "/1.0/")))
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestInventory shows each kind of thing that a run may leave or take away, in a line
-// that names it.
+// TestInventory shows each kind of object that a run may leave or remove, in a
+// line that names it.
 func TestInventory(t *testing.T) {
 	t.Parallel()
 	m := lentModel()
@@ -57,7 +57,8 @@ func TestInventory(t *testing.T) {
 // formPoster sends a form to MAAS.
 type formPoster func(t *testing.T, path string, form url.Values)
 
-// TestLXDInventory shows an instance of any project, and what the LXD trusts.
+// TestLXDInventory shows an instance in any project, and the trusted
+// certificates.
 func TestLXDInventory(t *testing.T) {
 	t.Parallel()
 	s, l := startListeningLXD(t)

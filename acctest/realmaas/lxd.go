@@ -17,15 +17,16 @@ import (
 	"github.com/canonical/lxd/shared/api"
 )
 
-// LXD looks into one LXD, with a client certificate that it trusts.
+// LXD reads one LXD, with a client certificate that the LXD trusts.
 type LXD struct {
 	Address, Certificate, Key string
-	// Fingerprint is the SHA-256 of the certificate that the LXD shows, in hexadecimal.
-	// An LXD that shows another one is not asked, nor told, anything. Empty: any will do.
+	// Fingerprint is the SHA-256 of the LXD's server certificate, in
+	// hexadecimal. An LXD with another certificate gets no request. Empty means
+	// any certificate.
 	Fingerprint string
 }
 
-// Instance is a VM that an LXD has.
+// Instance is a VM in an LXD.
 type Instance struct {
 	Address   string // of the LXD
 	Project   string
@@ -36,8 +37,8 @@ type Instance struct {
 	MACs      []string
 }
 
-// Pin is the LXD with the fingerprint of the certificate that it shows now, unless it
-// has one already: so one run speaks with one LXD.
+// Pin returns the LXD with the fingerprint of its present certificate, unless
+// it has one. So one run always talks to the same LXD.
 func (l LXD) Pin(ctx context.Context) (LXD, error) {
 	if l.Fingerprint != "" {
 		return l, nil
@@ -50,7 +51,7 @@ func (l LXD) Pin(ctx context.Context) (LXD, error) {
 		l.Fingerprint = certificateFingerprint(state)
 		return nil
 	}
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, VerifyConnection: note, MinVersion: tls.VersionTLS12}} //nolint:gosec // LXD signs its own certificate: it is noted
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, VerifyConnection: note, MinVersion: tls.VersionTLS12}} //nolint:gosec // LXD signs its own certificate, which is stored here
 	c, err := dialer.DialContext(ctx, "tcp", address.Host)
 	if err != nil {
 		return l, fmt.Errorf("cannot reach the LXD at %s: %w", l.Address, err)
@@ -58,7 +59,8 @@ func (l LXD) Pin(ctx context.Context) (LXD, error) {
 	return l, c.Close()
 }
 
-// certificateFingerprint is the SHA-256 of the certificate that a server shows, as LXD prints it.
+// certificateFingerprint is the SHA-256 of a server's certificate, as LXD
+// prints it.
 func certificateFingerprint(state tls.ConnectionState) string {
 	if len(state.PeerCertificates) == 0 {
 		return ""
@@ -67,21 +69,23 @@ func certificateFingerprint(state tls.ConnectionState) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkFingerprint refuses a server that does not show the certificate of the fingerprint.
+// checkFingerprint returns an error unless the server's certificate has the
+// fingerprint.
 func (l LXD) checkFingerprint(state tls.ConnectionState) error {
 	if is := certificateFingerprint(state); l.Fingerprint != "" && is != l.Fingerprint {
-		return fmt.Errorf("it shows the certificate %s, want %s", is, l.Fingerprint)
+		return fmt.Errorf("the LXD has the certificate %s, want %s", is, l.Fingerprint)
 	}
 	return nil
 }
 
-// wrappedTransport is a transport, as LXD's client wants it wrapped.
+// wrappedTransport wraps a transport as LXD's client wants it.
 type wrappedTransport struct{ http.RoundTripper }
 
-// Transport is the transport that is wrapped.
+// Transport is the wrapped transport.
 func (t wrappedTransport) Transport() *http.Transport { return t.RoundTripper.(*http.Transport) }
 
-// connect reaches the LXD. LXD signs its own certificate, so its fingerprint is compared.
+// connect connects to the LXD. LXD signs its own certificate, so connect
+// compares the fingerprint.
 func (l LXD) connect(ctx context.Context) (lxd.InstanceServer, error) {
 	s, err := lxd.ConnectLXDWithContext(ctx, l.Address, &lxd.ConnectionArgs{
 		TLSClientCert: l.Certificate, TLSClientKey: l.Key, InsecureSkipVerify: true, SkipGetServer: true,
@@ -96,7 +100,7 @@ func (l LXD) connect(ctx context.Context) (lxd.InstanceServer, error) {
 	return s, nil
 }
 
-// Instances lists the VMs of all projects.
+// Instances lists the VMs in all projects.
 func (l LXD) Instances(ctx context.Context) ([]Instance, error) {
 	s, err := l.connect(ctx)
 	if err != nil {
@@ -120,8 +124,8 @@ func (l LXD) Instances(ctx context.Context) ([]Instance, error) {
 	return all, nil
 }
 
-// Bridge is the name of its first bridge, managed or not. It is an error where it has
-// none.
+// Bridge is the name of the first bridge, managed or not. It returns an error
+// where there is none.
 func (l LXD) Bridge(ctx context.Context) (string, error) {
 	s, err := l.connect(ctx)
 	if err != nil {
@@ -140,7 +144,7 @@ func (l LXD) Bridge(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the LXD at %s has no bridge", l.Address)
 }
 
-// StoragePools lists the names of its storage pools.
+// StoragePools lists the names of the storage pools.
 func (l LXD) StoragePools(ctx context.Context) ([]string, error) {
 	s, err := l.connect(ctx)
 	if err != nil {
@@ -154,10 +158,10 @@ func (l LXD) StoragePools(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// convertInstance is what matters of an instance.
+// convertInstance keeps what the tests compare of an instance.
 func (l LXD) convertInstance(i api.Instance, project string) Instance {
 	out := Instance{Address: l.Address, Project: project, Name: i.Name, Running: i.StatusCode == api.Running}
-	out.Cores, _ = strconv.Atoi(i.ExpandedConfig["limits.cpu"]) // a set of cores is none
+	out.Cores, _ = strconv.Atoi(i.ExpandedConfig["limits.cpu"]) // a set of cores is not a number
 	memory := i.ExpandedConfig["limits.memory"]
 	if bytes, err := strconv.ParseInt(strings.TrimSuffix(memory, "B"), 10, 64); err == nil {
 		out.MemoryMiB = bytes >> 20
@@ -179,10 +183,11 @@ func (l LXD) convertInstance(i api.Instance, project string) Instance {
 	return out
 }
 
-// stopTimeoutSeconds is how long LXD may take to stop or to delete a VM.
+// stopTimeoutSeconds is how long LXD may take to stop or delete a VM.
 const stopTimeoutSeconds = 120
 
-// RemoveVM stops and deletes the VM of a name in a project. One that is gone is fine.
+// RemoveVM stops and deletes a VM by its name and project. It does nothing for
+// a VM that is gone.
 func (l LXD) RemoveVM(ctx context.Context, project, name string) error {
 	s, err := l.connect(ctx)
 	if err != nil {
@@ -203,8 +208,8 @@ func (l LXD) RemoveVM(ctx context.Context, project, name string) error {
 	return nil
 }
 
-// Sweep removes the VMs whose names begin with the prefix, of all projects, and
-// returns what it removed.
+// Sweep removes the VMs whose names begin with the prefix, in all projects. It
+// returns their names.
 func (l LXD) Sweep(ctx context.Context, prefix string) (removed []string, err error) {
 	if prefix == "" {
 		return nil, fmt.Errorf("cannot sweep the LXD at %s without a prefix", l.Address)

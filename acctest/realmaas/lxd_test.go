@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// startListeningLXD is a simulated MAAS whose LXD listens, and trusts the certificate of the
-// client that is returned.
+// startListeningLXD starts a simulated MAAS whose LXD listens. The LXD trusts
+// the certificate of the returned client.
 func startListeningLXD(t *testing.T) (*sim.Server, realmaas.LXD) {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
@@ -28,7 +28,7 @@ func startListeningLXD(t *testing.T) (*sim.Server, realmaas.LXD) {
 	return s, realmaas.LXD{Address: "https://" + address, Certificate: key.Certificate, Key: key.Credentials.Key}
 }
 
-// TestPin speaks with the LXD that was seen first or named, and with no other: the suite
+// TestPin talks only to the LXD that was seen first or named, because the suite
 // deletes instances there.
 func TestPin(t *testing.T) {
 	t.Parallel()
@@ -60,8 +60,8 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// TestBridge wants an error where an LXD has none: a bridge without a name cannot be put
-// on a machine.
+// TestBridge wants an error where an LXD has no bridge. A bridge without a name
+// cannot be put on a machine.
 func TestBridge(t *testing.T) {
 	t.Parallel()
 	_, l := startListeningLXD(t)
@@ -74,8 +74,8 @@ func TestBridge(t *testing.T) {
 	}
 }
 
-// TestSweepLXD removes from an LXD the instances of the run, in each project, and leaves
-// an operator's web.
+// TestSweepLXD removes the run's instances from an LXD, in each project, and
+// leaves an operator's VM "web".
 func TestSweepLXD(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
@@ -102,8 +102,8 @@ func TestSweepLXD(t *testing.T) {
 	}
 }
 
-// TestLXDAway: an LXD that cannot be looked into is an error that names it, and not one
-// without instances.
+// TestLXDAway: an LXD that cannot be read is an error that names it. It does
+// not count as an LXD without instances.
 func TestLXDAway(t *testing.T) {
 	t.Parallel()
 	s, trusted := startListeningLXD(t)
@@ -117,7 +117,7 @@ func TestLXDAway(t *testing.T) {
 			t.Errorf("%s\nIt has %v, %v", reason, all, err)
 		}
 		if _, err := l.Sweep(t.Context(), "tf-acc-0001-"); err == nil {
-			t.Errorf("%s\nA sweep is no error.", reason)
+			t.Errorf("%s\nA sweep of it must be an error.", reason)
 		}
 	}
 }

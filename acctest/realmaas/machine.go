@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// namedObject is an object of which the name alone matters.
+// namedObject is an object of which only the name is read.
 type namedObject struct {
 	Name string `json:"name"`
 }
 
-// Machine is what MAAS tells of a machine.
+// Machine is what MAAS shows of a machine.
 type Machine struct {
 	SystemID      string            `json:"system_id"`
 	Hostname      string            `json:"hostname"`
@@ -44,9 +44,10 @@ type Machine struct {
 	} `json:"pod"`
 }
 
-// BelongsTo tells whether a machine is a run's: its hostname begins with the run's
-// prefix, or its description has the mark of an object whose name does. The provider
-// takes the prefix off a VM that waits for the name of another one, and the mark stays.
+// BelongsTo reports whether a machine belongs to a run. Its hostname begins
+// with the run's prefix, or its description has the mark of an object with such
+// a name. The provider removes the prefix from a VM that waits for another VM's
+// name; the mark stays.
 func (m Machine) BelongsTo(prefix string) bool {
 	if strings.HasPrefix(m.Hostname, prefix) {
 		return true
@@ -66,14 +67,15 @@ func (c *Client) Machines(ctx context.Context) ([]Machine, error) {
 	return all, err
 }
 
-// Machine reads one machine. [IsGone] tells whether the error means that there is none.
+// Machine reads one machine. [IsGone] reports whether the error means that MAAS
+// does not have it.
 func (c *Client) Machine(ctx context.Context, systemID string) (Machine, error) {
 	var m Machine
 	err := c.GetJSON(ctx, "machines/"+url.PathEscape(systemID)+"/", &m)
 	return m, err
 }
 
-// Operate calls an operation of a machine.
+// Operate calls an operation of a machine, for example "release".
 func (c *Client) Operate(ctx context.Context, systemID, op string, form url.Values) error {
 	_, err := c.Send(ctx, http.MethodPost, "machines/"+url.PathEscape(systemID)+"/?op="+op, form)
 	return err
@@ -85,8 +87,8 @@ func (c *Client) Change(ctx context.Context, systemID string, form url.Values) e
 	return err
 }
 
-// SetTags gives a machine these tags and no others. Tags that MAAS does not have are
-// made.
+// SetTags gives a machine exactly these tags. It makes tags that MAAS does not
+// have.
 func (c *Client) SetTags(ctx context.Context, m Machine, tags []string) error {
 	for _, tag := range tags {
 		if slices.Contains(m.Tags, tag) {
@@ -128,7 +130,7 @@ func (c *Client) updateTag(ctx context.Context, tag, verb, systemID string) erro
 	return err
 }
 
-// VMHost is what MAAS tells of a VM host.
+// VMHost is what MAAS shows of a VM host.
 type VMHost struct {
 	ID           int         `json:"id"`
 	Name         string      `json:"name"`
@@ -145,7 +147,7 @@ type VMHost struct {
 	} `json:"host"`
 }
 
-// VMHosts lists the VM hosts; there are none where MAAS has removed them.
+// VMHosts lists the VM hosts. A MAAS that has removed VM hosts has none.
 func (c *Client) VMHosts(ctx context.Context) ([]VMHost, error) {
 	var all []VMHost
 	err := c.GetJSON(ctx, "vm-hosts/", &all)
@@ -156,8 +158,9 @@ func (c *Client) VMHosts(ctx context.Context) ([]VMHost, error) {
 	return all, err
 }
 
-// FindMachine is the machine of a hostname. It has no domain, and is in lower case, as in
-// MAAS's own records. The error says so where there is none.
+// FindMachine finds a machine by its hostname, which is without a domain and in
+// lower case, as in MAAS's own records. It returns an error where there is
+// none.
 func FindMachine(machines []Machine, hostname string) (Machine, error) {
 	short, _, _ := strings.Cut(hostname, ".")
 	for _, m := range machines {

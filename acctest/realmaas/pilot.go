@@ -9,18 +9,20 @@ import (
 	"time"
 )
 
-// Pilot drives the machines of a run through their transitions, where nothing boots.
-// A story tells it to hold a machine, or how a transition is to end.
+// Pilot drives the machines of a run through their transitions, where they do
+// not boot. A story can tell it to hold a machine, or how a transition ends.
 type Pilot struct {
 	drive  Drive
 	client *Client
-	isOurs func(Machine) bool // the machines that it may drive
-	isLent func(Machine) bool // those of them that run an LXD once they are deployed
+	isOurs func(Machine) bool // machines that it may drive
+	isLent func(Machine) bool // machines that run an LXD once they are deployed
 	pause  time.Duration
 	report func(string)
-	// CommandTimeout is how long a command may run. It is killed then, and called again later.
+	// CommandTimeout is how long a command may run. It is then killed, and
+	// called again later.
 	CommandTimeout time.Duration
-	// RetryAfter is the time after which a machine that still is as before is driven again.
+	// RetryAfter is the time after which a machine whose status has not changed
+	// is driven again.
 	RetryAfter time.Duration
 
 	mu     sync.Mutex
@@ -28,24 +30,24 @@ type Pilot struct {
 	driven map[string]driveState
 }
 
-// order is what a story wants of the machine of a hostname.
+// order is what a story wants for the machine of a hostname.
 type order struct {
 	held         bool
-	replacements map[Verb]Verb // another verb in the place of one
+	replacements map[Verb]Verb // a verb and the one that replaces it
 }
 
-// driveState says what is being done to a machine, or was last done.
+// driveState is what is being done to a machine, or was done last.
 type driveState struct {
 	verb       Verb
 	begun      time.Time
 	ended      time.Time
 	running    bool // its command runs
-	succeeded  bool // its command has ended with 0
-	leftStatus bool // the machine has left the status while the command ran
+	succeeded  bool // its command has exited with 0
+	leftStatus bool // the machine left the status while the command ran
 }
 
-// NewPilot is a pilot that looks at the machines after each pause. It reports what
-// goes wrong.
+// NewPilot makes a pilot that reads the machines after each pause. It reports
+// errors.
 func NewPilot(c *Client, d Drive, ours, lent func(Machine) bool, pause time.Duration, report func(string)) *Pilot {
 	return &Pilot{
 		client: c, drive: d, isOurs: ours, isLent: lent, pause: pause, report: report, CommandTimeout: 10 * time.Minute, RetryAfter: 15 * time.Second,
@@ -53,19 +55,20 @@ func NewPilot(c *Client, d Drive, ours, lent func(Machine) bool, pause time.Dura
 	}
 }
 
-// Hold leaves the machine of a hostname as it is, until [Pilot.Release].
+// Hold leaves the machine of a hostname in its state, until [Pilot.Release].
 func (p *Pilot) Hold(hostname string) { p.changeOrder(hostname, func(o *order) { o.held = true }) }
 
-// Release lets the machine of a hostname go on.
+// Release drives the machine of a hostname again.
 func (p *Pilot) Release(hostname string) { p.changeOrder(hostname, func(o *order) { o.held = false }) }
 
-// ReplaceVerb makes a transition of the machine of a hostname end otherwise, once.
+// ReplaceVerb ends one transition of the machine of a hostname with another
+// verb, once.
 func (p *Pilot) ReplaceVerb(hostname string, verb, otherwise Verb) {
 	p.changeOrder(hostname, func(o *order) { o.replacements[verb] = otherwise })
 }
 
 func (p *Pilot) changeOrder(hostname string, edit func(*order)) {
-	hostname = strings.ToLower(hostname) // as MAAS has it
+	hostname = strings.ToLower(hostname) // as MAAS writes it
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.orders[hostname]
@@ -76,8 +79,8 @@ func (p *Pilot) changeOrder(hostname string, edit func(*order)) {
 	p.orders[hostname] = o
 }
 
-// Run drives until ctx ends. Each machine has a command of its own: one that takes long
-// holds up no other machine.
+// Run drives machines until ctx ends. Each machine has a command of its own, so
+// a slow one does not delay the others.
 func (p *Pilot) Run(ctx context.Context) {
 	var commands sync.WaitGroup
 	defer commands.Wait()
@@ -98,7 +101,7 @@ func (p *Pilot) Run(ctx context.Context) {
 	}
 }
 
-// runCommand calls the command for what is due, and notes how it ended.
+// runCommand calls the command for a machine, and stores how it ended.
 func (p *Pilot) runCommand(ctx context.Context, m Machine, verb, ordered Verb) {
 	limited, cancel := context.WithTimeout(ctx, p.CommandTimeout)
 	defer cancel()
@@ -118,10 +121,10 @@ func (p *Pilot) runCommand(ctx context.Context, m Machine, verb, ordered Verb) {
 	}
 }
 
-// startDue is what is to be done to a machine now, if anything: the verb of its status, and
-// what a story orders in its place. It notes that it is being done. The machine was
-// asked for at that time: an answer that was under way while a command ended shows the
-// status from before it.
+// startDue returns what is to be done to a machine now: the verb of its status,
+// and the verb that a story ordered instead. It stores that this was started.
+// asked is when the machine was requested. An answer from before the last
+// command's end shows an old status.
 func (p *Pilot) startDue(m Machine, asked time.Time) (verb, ordered Verb, due bool) {
 	if !p.isOurs(m) {
 		return "", "", false
@@ -148,7 +151,7 @@ func (p *Pilot) startDue(m Machine, asked time.Time) (verb, ordered Verb, due bo
 	return verb, cmp.Or(o.replacements[verb], verb), true
 }
 
-// verbFor is what a machine in this state waits for.
+// verbFor is the verb for a machine in this state.
 func (p *Pilot) verbFor(m Machine) (Verb, bool) {
 	switch m.StatusName {
 	case "Commissioning", "Testing":

@@ -18,20 +18,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// writeDriveScript is a drive command that notes how it is called, and steers a simulator.
+// writeDriveScript writes a drive command that logs its arguments and calls a
+// simulator.
 func writeDriveScript(t *testing.T, steer string) (command, log string) {
 	t.Helper()
 	dir := t.TempDir()
 	command, log = filepath.Join(dir, "drive"), filepath.Join(dir, "log")
 	text := fmt.Sprintf("#!/bin/sh\necho $1 >> %s\ncase $1 in *failed) end=fail ;; *) end=finish ;; esac\ncurl -sf -X POST -d '{}' %s/machines/$2/$end\n", log, steer)
-	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it must be executable
 		t.Fatal(err)
 	}
 	return command, log
 }
 
-// TestPilot drives what is the run's through its transitions, each once: not what a
-// story holds, otherwise where a story wants so, and no machine of anybody else.
+// TestPilot drives the run's machines through their transitions, each once. It
+// leaves held machines and those of others alone, and does what a story
+// ordered.
 func TestPilot(t *testing.T) {
 	t.Parallel()
 	m := lentModel()
@@ -72,8 +74,9 @@ func TestPilot(t *testing.T) {
 	}
 }
 
-// TestPilotGoesOn: a command that hangs holds up no other machine, and ends by its limit;
-// one that fails is called again, also booted; an order is kept until it is carried out.
+// TestPilotGoesOn: a hanging command does not delay other machines, and is
+// killed after its timeout. A failed command is called again, also for
+// "booted". An order stays until it is done.
 func TestPilotGoesOn(t *testing.T) {
 	t.Parallel()
 	m := lentModel()
@@ -85,12 +88,13 @@ func TestPilotGoesOn(t *testing.T) {
 	}
 	ids := map[string]string{good: findMachine(t, c, good).SystemID, hung: findMachine(t, c, hung).SystemID}
 	dir := t.TempDir()
-	command := filepath.Join(dir, "the drive") // of which the name has a space
-	// Each verb fails at its first call; what hangs has a child that keeps its output.
+	command := filepath.Join(dir, "the drive") // its name has a space
+	// Each verb fails at its first call. The hanging command has a child that
+	// keeps its output open.
 	text := fmt.Sprintf("#!/bin/sh\nif [ $2 = %s ]; then sleep 600; fi\necho $1 >> '%s/log'\n"+
 		"if [ ! -e '%s/'$1 ]; then touch '%s/'$1; exit 1; fi\ncurl -sf -X POST -d '{}' %s/machines/$2/finish\n",
 		ids[hung], dir, dir, dir, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
-	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it must be executable
 		t.Fatal(err)
 	}
 	var reported atomic.Int64
@@ -102,7 +106,7 @@ func TestPilotGoesOn(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { p.Run(ctx); close(ended) }()
 	defer func() { cancel(); <-ended }()
-	waitForStatuses(t, c, map[string]string{good: "Ready"}) // the simulator finishes it whatever the verb is
+	waitForStatuses(t, c, map[string]string{good: "Ready"}) // the simulator ends the transition with any verb
 	if err := c.Operate(ctx, ids[good], "deploy", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -114,15 +118,16 @@ func TestPilotGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.ReplaceAll(string(text), "\n", " "); got == want && reported.Load() >= 4 {
-			return // three verbs failed once, and what hangs was killed
+			return // three verbs failed once, and the hanging command was killed
 		} else if time.Now().After(end) || len(got) > len(want) {
 			t.Fatalf("%d failures are reported; the calls are %s\nwant %s", reported.Load(), got, want)
 		}
 	}
 }
 
-// TestPilotStale: a list of machines that was under way while a command ended is not
-// taken for news. The machine would be driven again by what it has behind it.
+// TestPilotStale: a list of machines that was requested before a command's end
+// is not news. Otherwise the machine would be driven again for a status that it
+// has left.
 func TestPilotStale(t *testing.T) {
 	t.Parallel()
 	m := lentModel()
@@ -132,10 +137,10 @@ func TestPilotStale(t *testing.T) {
 	composeVM(t, c, name)
 	dir := t.TempDir()
 	command, log, ended := filepath.Join(dir, "drive"), filepath.Join(dir, "log"), filepath.Join(dir, "ended")
-	// The command ends once a list is on its way.
+	// The command ends after a list was requested.
 	text := fmt.Sprintf("#!/bin/sh\necho $1 >> %[1]s\nwhile [ ! -e %[2]s ]; do sleep 0.01; done\ncurl -sf -X POST -d '{}' %[3]s/machines/$2/finish\n",
 		log, ended, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
-	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it must be executable
 		t.Fatal(err)
 	}
 	site, err := url.Parse(strings.TrimSuffix(s.URL, "/MAAS"))
@@ -143,7 +148,7 @@ func TestPilotStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(site)
-	var after atomic.Int64 // lists that were asked for after the command had ended
+	var after atomic.Int64 // lists requested after the command's end
 	proxy.ModifyResponse = func(*http.Response) error {
 		if _, err := os.Stat(log); err != nil {
 			return nil
@@ -190,7 +195,7 @@ func composeVM(t *testing.T, c *realmaas.Client, name string) {
 	}
 }
 
-// waitForStatuses waits until machines have these statuses.
+// waitForStatuses waits until the machines have these statuses.
 func waitForStatuses(t *testing.T, c *realmaas.Client, want map[string]string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -209,11 +214,11 @@ func waitForStatuses(t *testing.T, c *realmaas.Client, want map[string]string) {
 	}
 }
 
-// TestDriveFails tells what the command said.
+// TestDriveFails: the error has the command's output.
 func TestDriveFails(t *testing.T) {
 	t.Parallel()
 	command := filepath.Join(t.TempDir(), "drive")
-	if err := os.WriteFile(command, []byte("#!/bin/sh\necho no such guest >&2\nexit 3\n"), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(command, []byte("#!/bin/sh\necho no such guest >&2\nexit 3\n"), 0o700); err != nil { //nolint:gosec // it must be executable
 		t.Fatal(err)
 	}
 	_, err := realmaas.Drive{Command: command}.Run(t.Context(), realmaas.VerbDeployed, "abc")

@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// WhyNotRefresh says why the refresh of a VM host may do harm; empty: it does none.
+// WhyNotRefresh says why a refresh of a VM host may do harm. It is empty where
+// a refresh does none.
 //
-// MAAS compares the instances in the host's project with its own machines, by their MACs
-// (models/bmc.py, sync_machines). It adopts an instance that it does not know, and
-// power-cycles it. It forgets a machine whose instance is not there.
+// MAAS compares the instances in the host's project with its own machines, by
+// their MACs (models/bmc.py, sync_machines). It adopts an instance that it does
+// not know, and power-cycles it. It forgets a machine whose instance is
+// missing.
 func (c *Client) WhyNotRefresh(ctx context.Context, vmHost int, lxds []LXD) (string, error) {
 	var at struct {
 		Address string `json:"power_address"`
@@ -22,7 +24,7 @@ func (c *Client) WhyNotRefresh(ctx context.Context, vmHost int, lxds []LXD) (str
 	}
 	n := slices.IndexFunc(lxds, func(l LXD) bool { return hostPort(l.Address) == hostPort(at.Address) })
 	if n < 0 {
-		return fmt.Sprintf("%s does not name the LXD at %s, which tells what instances it has", LXDVariable, at.Address), nil
+		return fmt.Sprintf("%s does not name the LXD at %s, so its instances are unknown", LXDVariable, at.Address), nil
 	}
 	instances, err := lxds[n].Instances(ctx)
 	if err != nil {
@@ -50,7 +52,8 @@ func (c *Client) WhyNotRefresh(ctx context.Context, vmHost int, lxds []LXD) (str
 	return "", nil
 }
 
-// hostPort is the host and port of an LXD's address. MAAS's have a scheme or none.
+// hostPort is the host and port of an LXD's address. MAAS writes it with a
+// scheme or without.
 func hostPort(address string) string {
 	address = strings.TrimSuffix(strings.TrimPrefix(address, "https://"), "/")
 	if !strings.Contains(address[strings.LastIndex(address, "]")+1:], ":") {

@@ -10,13 +10,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestWhyNotRefresh allows a refresh where MAAS and LXD agree, and nowhere else.
+// TestWhyNotRefresh allows a refresh only where MAAS and LXD agree.
 func TestWhyNotRefresh(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		act    func(*testing.T, *sim.Server)
-		want   string // of why; empty: it may be refreshed
+		want   string // part of the reason; empty: a refresh is allowed
 	}{
 		"Agree": {"Each instance is a machine, and each machine has one.", func(*testing.T, *sim.Server) {}, ""},
 		"Foreign": {"MAAS would take somebody's instance.", func(t *testing.T, s *sim.Server) {

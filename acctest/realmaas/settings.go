@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Variables that choose a MAAS, and say what may be used of it.
+// Variables that name a MAAS, and what the suite may use of it.
 const (
 	URLVariable      = "MAAS_API_URL"
 	KeyVariable      = "MAAS_API_KEY"
@@ -32,25 +32,26 @@ const (
 	DeadlineVariable = "MAASLXD_ACC_DEADLINE"
 )
 
-// Settings are what the environment says of a real MAAS.
+// Settings are what the environment says about a real MAAS.
 type Settings struct {
 	URL, Key string
 	CACert   string // PEM of certificates to trust besides the system's; may be empty
-	VMHost   string // to make VMs on
-	VMHost2  string // another one, of another LXD and zone; may be empty
-	Zone     string // that VMHost is not in; empty: one is made
-	Pool     string // that VMHost is not in; empty: one is made
-	Image    string // to deploy
+	VMHost   string // host for the suite's VMs
+	VMHost2  string // a host in another LXD and zone; may be empty
+	Zone     string // a zone without VMHost; empty: the suite makes one
+	Pool     string // a pool without VMHost; empty: the suite makes one
+	Image    string // image to deploy
 	Drive    Drive
 	Machines []string // hostnames of machines that are lent to the suite
-	LXDs     []LXD    // those that can be looked into
-	Project  string   // of LXD, in which the suite makes VMs where MAAS does not
+	LXDs     []LXD    // LXDs that the suite can read
+	Project  string   // LXD project of the suite's VMs where MAAS does not make them
 	Interval time.Duration
-	Parallel int           // how many stories are under way at once
-	Deadline time.Duration // no story begins later than that after the beginning
+	Parallel int           // how many stories run at once
+	Deadline time.Duration // time from the start after which no story begins
 }
 
-// ReadSettings reads the settings. They are nil where no MAAS is named.
+// ReadSettings reads the settings from the environment. They are nil where it
+// names no MAAS.
 func ReadSettings(getenv func(string) string) (*Settings, error) {
 	s := &Settings{
 		URL: getenv(URLVariable), Key: getenv(KeyVariable), VMHost: getenv(VMHostVariable), VMHost2: getenv(VMHost2Variable),
@@ -62,7 +63,7 @@ func ReadSettings(getenv func(string) string) (*Settings, error) {
 	case s.URL == "" && s.Key == "":
 		return nil, nil
 	case s.URL == "" || s.Key == "":
-		return nil, fmt.Errorf("set both %s and %s for a real MAAS, or neither for the simulator", URLVariable, KeyVariable)
+		return nil, fmt.Errorf("set both %s and %s for a real MAAS, or none of them for the simulator", URLVariable, KeyVariable)
 	}
 	if s.Project == "" {
 		s.Project = "default"
@@ -74,7 +75,7 @@ func ReadSettings(getenv func(string) string) (*Settings, error) {
 		}
 		var err error
 		if *into, err = time.ParseDuration(text); err != nil || *into <= 0 {
-			return nil, fmt.Errorf("%s: %q is no time, such as 5s or 12h", variable, text)
+			return nil, fmt.Errorf("%s: %q is not a duration; write one such as 5s or 12h", variable, text)
 		}
 	}
 	if text := getenv(CACertVariable); text != "" {
@@ -86,13 +87,13 @@ func ReadSettings(getenv func(string) string) (*Settings, error) {
 	if text := getenv(ParallelVariable); text != "" {
 		var err error
 		if s.Parallel, err = strconv.Atoi(text); err != nil || s.Parallel < 1 {
-			return nil, fmt.Errorf("%s: %q is no number of stories", ParallelVariable, text)
+			return nil, fmt.Errorf("%s: %q is not a number of stories", ParallelVariable, text)
 		}
 	}
 	return s, s.readLXDs(getenv)
 }
 
-// readLXDs reads what the LXDs are looked into with.
+// readLXDs reads the addresses of the LXDs and the key pair for them.
 func (s *Settings) readLXDs(getenv func(string) string) error {
 	addresses := splitList(getenv(LXDVariable))
 	if len(addresses) == 0 {
@@ -123,7 +124,7 @@ func (s *Settings) readLXDs(getenv func(string) string) error {
 	return nil
 }
 
-// Open is a client for the MAAS, and pins the certificates that the LXDs show.
+// Open makes a client for the MAAS, and pins the certificates of the LXDs.
 func (s *Settings) Open(ctx context.Context) (*Client, error) {
 	c, err := NewClient(s.URL, s.Key)
 	if err != nil {
@@ -140,15 +141,15 @@ func (s *Settings) Open(ctx context.Context) (*Client, error) {
 	return c, nil
 }
 
-// neededPEM is [pemText] that an LXD needs.
+// neededPEM is [pemText] of a variable that an LXD needs.
 func neededPEM(text string) (string, error) {
 	if text == "" {
-		return "", errors.New("want PEM text or the name of a file: it is needed with " + LXDVariable)
+		return "", errors.New("set PEM text or the name of a file: it is needed with " + LXDVariable)
 	}
 	return pemText(text)
 }
 
-// pemText is PEM text, or that of the file of a name.
+// pemText is the PEM text itself, or that in the named file.
 func pemText(text string) (string, error) {
 	if strings.Contains(text, "-----BEGIN") {
 		return text, nil
@@ -157,7 +158,7 @@ func pemText(text string) (string, error) {
 	return string(data), err
 }
 
-// splitList are the names of a list, in which spaces may follow the commas.
+// splitList splits a list at its commas. Spaces may follow them.
 func splitList(text string) []string {
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestRead reads the variables, and says which one is wrong.
+// TestRead reads the variables, and names the wrong one.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -54,8 +54,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestOpenTrusts reaches a MAAS over https whose certificate a CA of the site's own has
-// signed, where the variable names it, and not without.
+// TestOpenTrusts reaches a MAAS over https whose certificate the site's own CA
+// has signed. It works only where the variable names that CA.
 func TestOpenTrusts(t *testing.T) {
 	t.Parallel()
 	_, s := openMAAS(t, lentModel())

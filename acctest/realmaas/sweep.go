@@ -10,11 +10,14 @@ import (
 	"strings"
 )
 
-// Sweep removes from MAAS what is a run's: VMs by [Machine.BelongsTo], and VM hosts, tags,
-// zones, resource pools and domains whose names begin with the prefix. It returns what it
-// removed. It never touches anything else, nor the machines of these system ids, which
-// are lent to the run: a story may have given one a name with the prefix. An empty prefix
-// is an error, as all begins with it.
+// Sweep removes from MAAS what belongs to a run, and returns what it removed.
+// These are VMs by [Machine.BelongsTo]. They are also VM hosts, tags, zones,
+// resource pools and domains whose names begin with the prefix. It never
+// removes anything else.
+//
+// lent are the system ids of lent machines. It leaves them alone even with a
+// name that has the prefix, because a story may have renamed one. An empty
+// prefix is an error, as every name begins with it.
 func (c *Client) Sweep(ctx context.Context, prefix string, lent ...string) (removed []string, err error) {
 	if prefix == "" {
 		return nil, errors.New("cannot sweep without a prefix")
@@ -37,8 +40,8 @@ func (c *Client) Sweep(ctx context.Context, prefix string, lent ...string) (remo
 	return removed, err
 }
 
-// sweepMachines removes VMs. A machine without a VM host may be one that an operator
-// enlisted, so its power must be LXD's.
+// sweepMachines removes VMs. An operator may have enlisted a machine without a
+// VM host, so its power type must be LXD.
 func (c *Client) sweepMachines(ctx context.Context, prefix string, lent []string) (removed []string, err error) {
 	machines, err := c.Machines(ctx)
 	if err != nil {
@@ -57,7 +60,8 @@ func (c *Client) sweepMachines(ctx context.Context, prefix string, lent []string
 	return removed, err
 }
 
-// sweepNamed removes what a list names so. Pools and domains are called by number.
+// sweepNamed removes the objects of a list whose names begin with the prefix.
+// Pools and domains are deleted by their number.
 func (c *Client) sweepNamed(ctx context.Context, prefix, what, list, byName string) (removed []string, err error) {
 	var all []struct {
 		ID   int    `json:"id"`
@@ -80,7 +84,8 @@ func (c *Client) sweepNamed(ctx context.Context, prefix, what, list, byName stri
 	return removed, err
 }
 
-// deletePath deletes what is at a path. What is gone already is fine.
+// deletePath deletes the object at a path. It ignores that the object is gone
+// already.
 func (c *Client) deletePath(ctx context.Context, path string) error {
 	if _, err := c.Send(ctx, http.MethodDelete, path, nil); err != nil && !IsGone(err) {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestSweepLeavesLent leaves a machine that is lent, also one that is a VM and that a
-// story has renamed: by its id, whatever its name is.
+// TestSweepLeavesLent leaves a lent machine alone by its id, even a VM that a
+// story has renamed.
 func TestSweepLeavesLent(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
@@ -45,8 +45,8 @@ func TestSweepLeavesLent(t *testing.T) {
 	}
 }
 
-// TestSweepFindsParked removes a VM that has its parking name when the run ends, and none
-// of another run or of somebody's.
+// TestSweepFindsParked removes a VM that has its parking name when the run
+// ends. It leaves such VMs of other runs and of other owners.
 func TestSweepFindsParked(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
@@ -73,7 +73,7 @@ func TestSweepFindsParked(t *testing.T) {
 	}
 }
 
-// TestSweepGoesOn removes what it can where MAAS refuses something.
+// TestSweepGoesOn removes as much as it can where MAAS refuses something.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
@@ -88,8 +88,8 @@ func TestSweepGoesOn(t *testing.T) {
 	}
 }
 
-// TestSweep removes what has the prefix of the run, and leaves MAAS as it was found:
-// an operator's web, and metal of any name.
+// TestSweep removes what has the prefix of the run, and leaves the rest of
+// MAAS: an operator's VM, and bare metal of any name.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
@@ -124,7 +124,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// readInventory is what a MAAS has.
+// readInventory is the inventory of a MAAS.
 func readInventory(t *testing.T, c *realmaas.Client) []string {
 	t.Helper()
 	lines, err := c.Inventory(t.Context())

@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// licenceFiles come with each program.
+// licenceFiles are in each archive.
 var licenceFiles = []string{"LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"}
 
 // archive is a file that a release must have.
 type archive struct {
 	name    string // without its extension
-	zipped  bool   // else a tar.gz
-	program string // what it holds beside the texts
+	zipped  bool   // a zip; else a tar.gz
+	program string // the program in it, beside the texts
 }
 
-// archiveOf is the archive of a build for the target. The registries of Terraform and
-// OpenTofu find the provider by these names.
+// archiveOf is the archive of a build for a target. The registries of Terraform
+// and OpenTofu find the provider by these names.
 func archiveOf(b Build, target Target, version string) archive {
 	program := filepath.Base(b.Main)
 	a := archive{name: fmt.Sprintf("%s_%s_%s", program, version, target), program: program}
@@ -44,10 +44,11 @@ func (a archive) fileName() string {
 	return a.name + ".tar.gz"
 }
 
-// billFileName is the file with the program's bill of materials.
+// billFileName is the name of the program's bill of materials.
 func (a archive) billFileName() string { return a.name + ".cdx.json" }
 
-// check compares what the archive in the folder holds with what it should.
+// check compares the contents of the archive in the folder with what it should
+// have.
 func (a archive) check(folder string) error {
 	list := tarEntries
 	if a.zipped {
@@ -71,7 +72,7 @@ func zipEntries(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // it was only read
+	defer r.Close() //nolint:errcheck // it was only read from
 	var names []string
 	for _, f := range r.File {
 		names = append(names, f.Name)
@@ -84,7 +85,7 @@ func tarEntries(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // it was only read from
 	unzipped, err := gzip.NewReader(f)
 	if err != nil {
 		return nil, err

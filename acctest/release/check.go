@@ -16,10 +16,10 @@ const projectName = "terraform-provider-maaslxd"
 type Dist struct {
 	Folder   string
 	Version  string
-	Manifest string // the registry's manifest, which is published under another name
+	Manifest string // path of the registry's manifest, which is published under another name
 }
 
-// OpenDist finds out which version the folder holds.
+// OpenDist reads the version of the release in the folder.
 func OpenDist(folder, manifest string) (Dist, error) {
 	data, err := os.ReadFile(filepath.Join(folder, "metadata.json"))
 	if err != nil {
@@ -34,12 +34,12 @@ func OpenDist(folder, manifest string) (Dist, error) {
 	return Dist{Folder: folder, Version: said.Version, Manifest: manifest}, nil
 }
 
-// Check returns all that the registries, or people, would miss in the release:
-// archives, what they hold, their bills of materials and their sums.
+// Check returns everything that registries or people would miss in the release:
+// archives, their contents, their bills of materials and their checksums.
 func (m Dist) Check(c Config) error {
 	var wrong []error
 	manifest := fmt.Sprintf("%s_%s_manifest.json", projectName, m.Version)
-	want := map[string]string{manifest: m.Manifest} // where it is, by name
+	want := map[string]string{manifest: m.Manifest} // the path of each file, by name
 	for _, b := range c.Builds {
 		for _, target := range b.Targets {
 			a := archiveOf(b, target, m.Version)
@@ -52,7 +52,7 @@ func (m Dist) Check(c Config) error {
 	return errors.Join(append(wrong, m.checkSums(want))...)
 }
 
-// checkBill wants the bill to name parts.
+// checkBill returns an error unless the bill names components.
 func checkBill(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -63,13 +63,13 @@ func checkBill(path string) error {
 		Components []json.RawMessage `json:"components"`
 	}
 	if err := json.Unmarshal(data, &bill); err != nil || bill.BOMFormat != "CycloneDX" || len(bill.Components) == 0 {
-		return fmt.Errorf("%s is no bill of materials (%v)", path, err)
+		return fmt.Errorf("%s is not a bill of materials (%v)", path, err)
 	}
 	return nil
 }
 
-// checkSums compares the list of sums with the files, by name: each file has a sum,
-// and each sum a file.
+// checkSums compares the list of checksums with the files by name. Each file
+// must have a sum, and each sum a file.
 func (m Dist) checkSums(want map[string]string) error {
 	list := fmt.Sprintf("%s_%s_SHA256SUMS", projectName, m.Version)
 	data, err := os.ReadFile(filepath.Join(m.Folder, list))
@@ -82,7 +82,7 @@ func (m Dist) checkSums(want map[string]string) error {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		path, ok := want[name]
 		if !ok {
-			wrong = append(wrong, fmt.Errorf("%s names %q, which is no part of the release", list, name))
+			wrong = append(wrong, fmt.Errorf("%s names %q, which is not part of the release", list, name))
 			continue
 		}
 		seen[name] = true

@@ -22,7 +22,7 @@ var smallConfig = release.Config{Builds: []release.Build{
 
 const billText = `{"bomFormat": "CycloneDX", "components": [{"name": "std"}]}`
 
-// wholeRelease is all that the registries look for, by name.
+// wholeRelease has all files that the registries look for, by name.
 func wholeRelease(t *testing.T) map[string][]byte {
 	t.Helper()
 	const provider = "terraform-provider-maaslxd"
@@ -42,8 +42,8 @@ func TestCheck(t *testing.T) {
 	const linux, windows, bridge = "terraform-provider-maaslxd_1.2.3_linux_arm64", "terraform-provider-maaslxd_1.2.3_windows_amd64", "capi-bridge_1.2.3_linux_s390x"
 	cases := map[string]struct {
 		reason string
-		spoil  func(t *testing.T, files map[string][]byte) // before the sums are made
-		later  func(files map[string][]byte)               // after that
+		spoil  func(t *testing.T, files map[string][]byte) // runs before the checksums are made
+		later  func(files map[string][]byte)               // runs after they are made
 		says   string
 	}{
 		"Whole": {reason: "Nothing is missing."},
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 		"EmptyBill": {
 			reason: "A program without parts was not looked into.",
 			spoil:  func(_ *testing.T, f map[string][]byte) { f[linux+".cdx.json"] = []byte(`{"bomFormat": "CycloneDX"}`) },
-			says:   "is no bill of materials",
+			says:   "is not a bill of materials",
 		},
 		"NoSumOfTheManifest": {
 			reason: "The registry wants it.",
@@ -117,7 +117,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// checkFiles writes the files as goreleaser does: the manifest stands elsewhere.
+// checkFiles writes the files as goreleaser does. The manifest is in another
+// place.
 func checkFiles(t *testing.T, files map[string][]byte) error {
 	t.Helper()
 	folder, manifest := t.TempDir(), filepath.Join(t.TempDir(), "manifest.json")

@@ -1,4 +1,5 @@
-// Package release reads what a release is made of, and checks what was made.
+// Package release reads the configuration of a release, and checks the finished
+// release.
 package release
 
 import (
@@ -9,26 +10,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Config is goreleaser's configuration, as far as others than goreleaser need it.
+// Config has those parts of goreleaser's configuration that other programs
+// need.
 type Config struct {
 	Builds []Build `yaml:"builds"`
 }
 
-// Build is one program, for each of its targets.
+// Build is one program with its targets.
 type Build struct {
 	ID      string   `yaml:"id"`
-	Main    string   `yaml:"main"` // the package, from the repository's root
+	Main    string   `yaml:"main"` // its package, from the repository's root
 	Targets []Target `yaml:"targets"`
 }
 
-// Target is a system and a processor, as Go names them.
+// Target is an operating system and an architecture, by Go's names.
 type Target struct{ GOOS, GOARCH string }
 
-// UnmarshalText reads goreleaser's spelling, such as linux_amd64.
+// UnmarshalText reads goreleaser's spelling, for example linux_amd64.
 func (t *Target) UnmarshalText(text []byte) error {
 	system, processor, ok := strings.Cut(string(text), "_")
 	if !ok || system == "" || processor == "" || strings.Contains(processor, "_") {
-		return fmt.Errorf("%q is no target: want a system and a processor, such as linux_amd64", text)
+		return fmt.Errorf("%q is not a target: want a system and an architecture, such as linux_amd64", text)
 	}
 	t.GOOS, t.GOARCH = system, processor
 	return nil
@@ -37,7 +39,8 @@ func (t *Target) UnmarshalText(text []byte) error {
 // String is goreleaser's spelling.
 func (t Target) String() string { return t.GOOS + "_" + t.GOARCH }
 
-// ReadConfig reads the file, .goreleaser.yaml at the repository's root.
+// ReadConfig reads a goreleaser configuration. Ours is .goreleaser.yaml at the
+// repository's root.
 func ReadConfig(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

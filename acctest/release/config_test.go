@@ -16,16 +16,18 @@ import (
 
 const root = "../.."
 
-// untenableTargets are the targets for which SQLite's translation is there and does not
-// compile, with the reason (modernc.org/sqlite v1.46.1, modernc.org/libc v1.67.6).
+// untenableTargets are the targets for which SQLite's translation exists and
+// does not compile, with the reason (modernc.org/sqlite v1.46.1,
+// modernc.org/libc v1.67.6).
 var untenableTargets = map[string]string{
 	"freebsd/386":  "libc_freebsd.go takes offsets and size_t for 64 bits wide",
 	"freebsd/arm":  "libc_freebsd.go takes offsets and size_t for 64 bits wide",
 	"netbsd/amd64": "sqlite_netbsd_amd64.go is of an older SQLite than what is around it",
 }
 
-// TestTargets: the provider and the simulator are released for all targets that they
-// build for without a C compiler. SQLite decides: it is translated for some only.
+// TestTargets: the provider and the simulator are released for all targets for
+// which they build without a C compiler. SQLite limits these, because it is
+// translated for some only.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	want := targetsOfSQLite(t)
@@ -37,7 +39,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestTargetsOfTheBridge: what the image is made for is released as an archive, too.
+// TestTargetsOfTheBridge: each target of the image also has an archive.
 func TestTargetsOfTheBridge(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile(filepath.Join(root, "GNUmakefile"))
@@ -57,7 +59,7 @@ func TestTargetsOfTheBridge(t *testing.T) {
 	}
 }
 
-// TestMains: each program that is released is one that the tree has.
+// TestMains: each released program exists in the tree.
 func TestMains(t *testing.T) {
 	t.Parallel()
 	for _, b := range readConfig(t).Builds {
@@ -73,7 +75,7 @@ func TestReadConfig(t *testing.T) {
 		"NoBuild":   {"An empty list of licences would look complete.", "version: 2\n", "names no build"},
 		"NoTarget":  {"goreleaser would choose targets that nobody checked.", "builds: [{id: x, main: ./x}]\n", "no target"},
 		"NoPackage": {"goreleaser would build the root.", "builds: [{id: x, targets: [linux_amd64]}]\n", "no package"},
-		"Variant":   {"Archives of two variants would get one name.", "builds: [{id: x, main: ./x, targets: [linux_amd64_v1]}]\n", "no target"},
+		"Variant":   {"Archives of two variants would get one name.", "builds: [{id: x, main: ./x, targets: [linux_amd64_v1]}]\n", "is not a target"},
 		"Other":     {"It is another file.", "[]\n", "cannot read"},
 	}
 	for name, tc := range cases {
@@ -124,7 +126,7 @@ func targetsOfSQLite(t *testing.T) []string {
 	var all []string
 	for _, target := range strings.Fields(goOutput(t, "tool", "dist", "list")) {
 		if _, ok := untenableTargets[target]; ok || strings.HasPrefix(target, "android/") || strings.HasPrefix(target, "ios/") {
-			continue // phones' linker is a C compiler's, and neither CLI runs there
+			continue // phones need the linker of a C compiler, and neither CLI runs there
 		}
 		context := build.Default
 		context.GOOS, context.GOARCH, _ = strings.Cut(target, "/")

@@ -10,8 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// Install lets the CLI at the path install the provider from its archive for this
-// machine. The archive lies in a mirror, which takes archives as they are.
+// Install makes the CLI at the path install the provider from its archive for
+// this machine. The archive is in a filesystem mirror, which takes archives as
+// they are.
 func (m Dist) Install(ctx context.Context, path string) error {
 	a := archiveOf(Build{ID: "provider", Main: projectName}, Target{runtime.GOOS, runtime.GOARCH}, m.Version)
 	content, err := os.ReadFile(filepath.Join(m.Folder, a.fileName()))
@@ -22,7 +23,7 @@ func (m Dist) Install(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(mirror) //nolint:errcheck // the system clears it away, too
+	defer os.RemoveAll(mirror) //nolint:errcheck // the system removes it, too
 	for _, registry := range cli.Registries {
 		folder := filepath.Join(mirror, registry, cli.ProviderSource)
 		if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -25,8 +25,8 @@ type goPackage struct {
 	Module                  *struct{ Main bool }
 }
 
-// TestIntOf32Bit: no constant of ours is too large for an int of 32 bits, as the
-// targets 386 and arm have it. Only types are looked at, so it takes no second build.
+// TestIntOf32Bit: no constant of ours is too large for the 32-bit int of the
+// targets 386 and arm. It only checks types, so it needs no second build.
 func TestIntOf32Bit(t *testing.T) {
 	t.Parallel()
 	packages := listPackages(t)
@@ -45,7 +45,8 @@ func TestIntOf32Bit(t *testing.T) {
 	}
 }
 
-// listPackages lists what the provider and the simulator are built of, by import path.
+// listPackages lists the packages of the provider and the simulator, by import
+// path.
 func listPackages(t *testing.T) map[string]goPackage {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-trimpath", "-deps", "-export",
@@ -86,6 +87,6 @@ func checkTypes(t *testing.T, p goPackage, packages map[string]goPackage) (refus
 		}),
 		Error: func(err error) { refused = append(refused, err) },
 	}
-	config.Check(p.ImportPath, set, files, nil) //nolint:errcheck // Error has them all
+	config.Check(p.ImportPath, set, files, nil) //nolint:errcheck // the callback gets all errors
 	return refused
 }

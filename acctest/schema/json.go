@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The types below are the CLI's JSON, as far as documentation reads it.
+// The types below are the CLI's JSON, as far as documentation tools read it.
 
 type document struct {
 	FormatVersion string                  `json:"format_version"`
@@ -25,7 +25,7 @@ type providerJSON struct {
 	Identities  map[string]identityJSON `json:"resource_identity_schemas,omitempty"`
 }
 
-// actionJSON has no version: no state keeps an action.
+// actionJSON has no version, because no state contains an action.
 type actionJSON struct {
 	Block blockJSON `json:"block"`
 }
@@ -59,8 +59,8 @@ type blockJSON struct {
 	Deprecated      bool                     `json:"deprecated,omitempty"`
 }
 
-// nestedJSON is a block, or an attribute's nested type: one has a block, the
-// other attributes.
+// nestedJSON is a block, or an attribute's nested type. The former has a block,
+// the latter attributes.
 type nestedJSON struct {
 	Mode       string                   `json:"nesting_mode"`
 	Attributes map[string]attributeJSON `json:"attributes,omitempty"`
@@ -167,7 +167,7 @@ func identityOf(s *tfprotov6.ResourceIdentitySchema) identityJSON {
 	return out
 }
 
-// kindOf is the CLI's name for the way in which a description is written.
+// kindOf is the CLI's name for the format of a description.
 func kindOf(k tfprotov6.StringKind) string {
 	if k == tfprotov6.StringKindMarkdown {
 		return "markdown"

@@ -2,9 +2,9 @@
 // --providers-schema: the document that "terraform providers schema -json"
 // prints.
 //
-// It asks the provider over its protocol, and no CLI: an older Terraform
-// leaves out what it does not know (resource identity before 1.12), and the
-// documentation must not depend on the CLI that is at hand.
+// It asks the provider over its protocol, without a CLI. An older Terraform
+// leaves out what it does not know, such as resource identity before 1.12. The
+// documentation must not depend on the installed CLI.
 package main
 
 import (
@@ -54,7 +54,7 @@ func run(ctx context.Context, out io.Writer, server tfprotov6.ProviderServer) er
 	})
 }
 
-// describeProvider gathers what the provider has.
+// describeProvider collects all schemas of the provider.
 func describeProvider(s *tfprotov6.GetProviderSchemaResponse, i *tfprotov6.GetResourceIdentitySchemasResponse) providerJSON {
 	p := providerJSON{
 		Provider:    schemaOf(s.Provider),

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// server answers the two calls that are made, and no other.
+// server answers the two calls that the program makes, and no other.
 type server struct {
 	tfprotov6.ProviderServer
 	schemas    tfprotov6.GetProviderSchemaResponse
@@ -33,7 +33,7 @@ func (s server) GetResourceIdentitySchemas(context.Context, *tfprotov6.GetResour
 // emptySchema is a schema without attributes.
 var emptySchema = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{}}
 
-// smallServer has one of each form that a schema can take.
+// smallServer has one example of each form of a schema.
 var smallServer = server{
 	schemas: tfprotov6.GetProviderSchemaResponse{
 		Provider: emptySchema,
@@ -68,8 +68,8 @@ var smallServer = server{
 	},
 }
 
-// TestRun compares with what "tofu providers schema -json" prints for the
-// same schema.
+// TestRun compares the output with that of "tofu providers schema -json" for
+// the same schema.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	const want = `{"format_version":"1.0","provider_schemas":{"maaslxd":{
@@ -127,7 +127,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestOurProvider makes sure that the documented schema is that of the real
+// TestOurProvider checks that the documented schema is that of the real
 // provider.
 func TestOurProvider(t *testing.T) {
 	t.Parallel()
@@ -142,7 +142,7 @@ func TestOurProvider(t *testing.T) {
 	}
 }
 
-// decode reads JSON, so that order and space do not matter.
+// decode parses JSON, so that order and space do not matter.
 func decode(t *testing.T, text string) any {
 	t.Helper()
 	var v any

@@ -17,23 +17,24 @@ import (
 
 // size is how large a package is.
 type size struct {
-	folder    string         // below the root, with slashes
+	folder    string         // path below the root, with slashes
 	files     int            // without tests
 	lines     int            // of those files
-	testLines int            // of the files of tests
-	methods   map[string]int // by type
-	long      []function     // functions of more than maxLines
+	testLines int            // of test files
+	methods   map[string]int // number by type
+	long      []function     // functions with more than maxLines
 }
 
-// function is a function or method, and where it begins.
+// function is a function or method, and its position.
 type function struct {
 	name  string
 	file  string
 	line  int
-	lines int // from the line of "func" to that of the closing brace, both included
+	lines int // from the line of "func" to that of the closing brace, inclusive
 }
 
-// countPackages reads all packages below the root, in the order of their folders.
+// countPackages counts all packages below the root, in the order of their
+// folders.
 func countPackages(root string) ([]*size, error) {
 	sizes := map[string]*size{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -60,8 +61,8 @@ func countPackages(root string) ([]*size, error) {
 	return slices.SortedFunc(maps.Values(sizes), func(a, b *size) int { return cmp.Compare(a.folder, b.folder) }), nil
 }
 
-// isSkipped tells whether the go command ignores a folder of that name too, or builds
-// go into it.
+// isSkipped reports whether a folder of that name is not counted: the go
+// command ignores it, or it holds builds.
 func isSkipped(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
 		slices.Contains([]string{"testdata", "bin", "dist"}, name)
@@ -93,7 +94,8 @@ func countFile(sizes map[string]*size, root, path string) error {
 	return nil
 }
 
-// addFile counts the lines of a file, and what it declares unless it is one of tests.
+// addFile counts the lines of a file, and its declarations unless it is a test
+// file.
 func (s *size) addFile(set *token.FileSet, file *ast.File, lines int) {
 	name := filepath.Base(set.Position(file.Package).Filename)
 	if strings.HasSuffix(name, "_test.go") || importsTesting(file) {
@@ -112,12 +114,13 @@ func (s *size) addFile(set *token.FileSet, file *ast.File, lines int) {
 	}
 }
 
-// importsTesting tells whether the file is for tests, though its name does not say so.
+// importsTesting reports whether the file is for tests although its name does
+// not say so.
 func importsTesting(file *ast.File) bool {
 	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` })
 }
 
-// addFunction counts a function, as a method of its receiver if it has one.
+// addFunction counts a function, and as a method if it has a receiver.
 func (s *size) addFunction(set *token.FileSet, d *ast.FuncDecl, file string) {
 	name := d.Name.Name
 	if d.Recv != nil {
@@ -132,8 +135,8 @@ func (s *size) addFunction(set *token.FileSet, d *ast.FuncDecl, file string) {
 	}
 }
 
-// addInterfaces counts the methods that interfaces list themselves, without those of
-// the interfaces that they embed.
+// addInterfaces counts the methods that interfaces list themselves, without
+// those of embedded interfaces.
 func (s *size) addInterfaces(d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		t, isType := spec.(*ast.TypeSpec)
@@ -150,7 +153,8 @@ func (s *size) addInterfaces(d *ast.GenDecl) {
 	}
 }
 
-// receiverName is the type of a receiver, without its star and its parameters.
+// receiverName is the type of a receiver, without its star and its type
+// parameters.
 func receiverName(expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.StarExpr:

@@ -1,13 +1,15 @@
-// Sizes prints how large each package is: files, lines, methods and long functions.
+// Sizes prints the size of each package: files, lines, methods and long
+// functions.
 //
 //	sizes [-check] [FOLDER]
 //
-// FOLDER is the root of a module, by default the current folder. Modules below it
-// count too. A package is a folder of Go files, for all platforms and build tags.
-// A file that imports the package testing is one of tests, whatever its name.
-// Generated files, testdata and folders whose name begins with a dot do not count.
+// FOLDER is the root of a module, by default the current folder. Modules below
+// it count too. A package is a folder of Go files, for all platforms and build
+// tags. A file that imports the package testing is a test file, whatever its
+// name. Generated files, testdata and folders whose name begins with a dot do
+// not count.
 //
-// With -check, sizes prints one line for each excess over the limits instead, and
+// With -check, sizes instead prints one line for each value above a limit, and
 // exits with 1 if there is one.
 package main
 
@@ -18,10 +20,10 @@ import (
 	"os"
 )
 
-// The limits keep a package readable: a reader sees its whole list of files at once,
-// the methods of a type on a page, and a function on a screen.
+// The limits keep a package readable. A reader sees the whole list of files at
+// once, the methods of a type on a page, and a function on a screen.
 const (
-	maxFiles   = 25 // non-test files in a package
+	maxFiles   = 25 // files in a package, without tests
 	maxMethods = 30 // methods of a type
 	maxLines   = 40 // lines of a function outside of tests
 )
@@ -39,7 +41,8 @@ func main() {
 	}
 }
 
-// run counts what is below the root, and prints the table or the excesses.
+// run counts the packages below the root, and prints the table or what is above
+// the limits.
 func run(out io.Writer, root string, check bool) error {
 	packages, err := countPackages(root)
 	if err != nil {

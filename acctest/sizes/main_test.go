@@ -17,7 +17,7 @@ func TestSizes(t *testing.T) {
 		reason string
 		files  map[string]string
 		want   string // the table
-		excess string // the lines of -check, empty where it passes
+		excess string // the lines of -check; empty: the check passes
 	}{
 		"Small": {
 			reason: "Tests count apart; generated files, testdata and hidden folders do not count.",
@@ -98,7 +98,8 @@ a           26     26     0               0        -     0
 	}
 }
 
-// TestSizesOfNothing: a folder that is not there must not look like one that passes.
+// TestSizesOfNothing: a missing folder must be an error, not a check that
+// passes.
 func TestSizesOfNothing(t *testing.T) {
 	t.Parallel()
 	for name, root := range map[string]string{"Empty": t.TempDir(), "Missing": filepath.Join(t.TempDir(), "none")} {
@@ -131,7 +132,7 @@ func filesOf(n int) map[string]string {
 	return files
 }
 
-// writeTree writes the files below a new folder.
+// writeTree writes the files into a new folder.
 func writeTree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// printTable writes a line for each package, one for all, and one for each function
-// of more than maxLines.
+// printTable writes a line for each package, one for the total, and one for
+// each function of more than maxLines.
 func printTable(out io.Writer, packages []*size) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "package\tfiles\tlines\tlines of tests\tmethods\ttype\tover %d lines\n", maxLines)
@@ -35,7 +35,8 @@ func printTable(out io.Writer, packages []*size) error {
 	return nil
 }
 
-// largestType is the type with the most methods, the first one by name of several.
+// largestType is the type with the most methods. Of several it is the first by
+// name.
 func (s *size) largestType() (name string, methods int) {
 	for _, t := range slices.Sorted(maps.Keys(s.methods)) {
 		if s.methods[t] > methods {
@@ -45,7 +46,7 @@ func (s *size) largestType() (name string, methods int) {
 	return name, methods
 }
 
-// excesses says what is over the limits, one sentence each.
+// excesses names the values above the limits, one sentence each.
 func excesses(packages []*size) []string {
 	var found []string
 	for _, p := range packages {
@@ -64,7 +65,7 @@ func excesses(packages []*size) []string {
 	return found
 }
 
-// describeLong says where a function is that is too long.
+// describeLong names a function that is too long, and its position.
 func describeLong(p *size, f function) string {
 	return fmt.Sprintf("%s/%s:%d: %s has %d lines, more than %d", p.folder, f.file, f.line, f.name, f.lines, maxLines)
 }

@@ -1,15 +1,17 @@
-// Summary tells what a test run did: how many tests of each kind passed,
-// failed and were skipped, and why they were skipped.
+// Summary prints how many tests of each kind passed, failed and were skipped in
+// a run, and why they were skipped.
 //
 //	summary [-want KIND,KIND] [-stories N] [COLUMN=]FILE...
 //
-// FILE is what go test -json, or gotestsum --jsonfile, wrote; without it,
-// GOTESTSUM_JSONFILE names it. Where a suite runs in columns, the kinds of each
-// are told apart by its name: "acceptance (lxd)". A test whose cases were all
-// skipped counts as skipped. Summary exits with 1 where a test failed, or where no
-// test of a wanted kind ran: a suite that has stopped to run must not look like one
-// that passes. With -stories it also wants so many tests of each wanted kind to have
-// run on a MAAS that the environment names. A test counts once, of which one case ran.
+// FILE is the output of go test -json, or of gotestsum --jsonfile. Without it,
+// GOTESTSUM_JSONFILE names the file. Where a suite runs in columns, COLUMN
+// distinguishes the kinds of each: "acceptance (lxd)". A test whose cases were
+// all skipped counts as skipped.
+//
+// Summary exits with 1 where a test failed, or where no test of a wanted kind
+// ran. So a suite that no longer runs does not look like one that passes. With
+// -stories it also wants that many tests of each wanted kind to have run on a
+// MAAS that the environment names. A test counts once if one of its cases ran.
 package main
 
 import (
@@ -21,8 +23,8 @@ import (
 )
 
 func main() {
-	want := flag.String("want", "", "comma separated `kinds` of which at least one test must have run")
-	stories := flag.Int("stories", 0, "`number` of tests of each wanted kind that must have run on a MAAS that was there")
+	want := flag.String("want", "", "`kinds`, separated by commas, of which at least one test must have run")
+	stories := flag.Int("stories", 0, "`number` of tests of each wanted kind that must have run on an existing MAAS")
 	flag.Parse()
 	files := flag.Args()
 	if len(files) == 0 {
@@ -46,7 +48,7 @@ func run(out io.Writer, files []string, want string, stories int) error {
 	return r.checkOutcome(splitList(want), stories)
 }
 
-// splitList are the names of a list, in which spaces may follow the commas.
+// splitList splits a list at its commas. Spaces may follow them.
 func splitList(list string) []string {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -57,14 +59,14 @@ func splitList(list string) []string {
 	return names
 }
 
-// readFile adds a file, which may have the name of a column in front of it.
+// readFile adds a file. The name of a column may stand before it.
 func (r *report) readFile(path string) error {
 	column, name, named := strings.Cut(path, "=")
 	if !named {
 		column, name = "", path
 	}
 	if name == "" {
-		return fmt.Errorf("name the file that gotestsum --jsonfile wrote, or set GOTESTSUM_JSONFILE")
+		return fmt.Errorf("name the file of gotestsum --jsonfile, or set GOTESTSUM_JSONFILE")
 	}
 	file, err := os.Open(name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 )
 
-// print writes the report: a table of the kinds, the figures, the skips with
-// their reasons, and the total as the last line.
+// print writes the report: a table of the kinds, the figures, the skipped tests
+// with their reasons, and the total as the last line.
 func (r *report) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "\nkind\tpassed\tfailed\tskipped\n")
@@ -40,8 +40,8 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\ntotal: %d passed, %d failed, %d skipped\n", total.passed, total.failed, total.skipped)
 }
 
-// printStories says how many stories of a kind ran on a MAAS that was named, and
-// which steps they left out.
+// printStories prints how many stories of a kind ran on a named MAAS, and which
+// steps they left out.
 func (r *report) printStories(out io.Writer, name string) {
 	if stories := len(r.stories[name]); stories > 0 {
 		cases := 0
@@ -55,7 +55,7 @@ func (r *report) printStories(out io.Writer, name string) {
 	}
 }
 
-// kindNames are the kinds that were seen, each with its columns: unit first, then the
+// kindNames are the kinds that ran, each with its columns: unit first, then the
 // suites.
 func (r *report) kindNames() []string {
 	order := []string{unitKind}
@@ -71,7 +71,7 @@ func (r *report) kindNames() []string {
 	})
 }
 
-// total sums the kinds; a package that failed outside of its tests counts as
+// total adds up the kinds. A package that failed outside of its tests counts as
 // one failure.
 func (r *report) total() kindCount {
 	sum := kindCount{failed: len(r.brokenPackages)}
@@ -83,8 +83,9 @@ func (r *report) total() kindCount {
 	return sum
 }
 
-// checkOutcome is an error where something failed, or a wanted kind did not run, or not on a
-// MAAS that was there in that many stories.
+// checkOutcome returns an error where something failed or a wanted kind did not
+// run. With stories, that many of each wanted kind must have run on an existing
+// MAAS.
 func (r *report) checkOutcome(want []string, stories int) error {
 	var errs []error
 	if failed := r.total().failed; failed > 0 {

@@ -14,12 +14,12 @@ import (
 type event struct {
 	Action  string
 	Package string
-	Test    string // empty for what concerns the whole package
+	Test    string // empty for an event of the whole package
 	Output  string
 }
 
-// kinds are told apart by how the test's name begins; what fits none is a unit
-// test.
+// kinds are recognised by the beginning of a test's name. All other tests are
+// unit tests.
 var kinds = []struct {
 	name     string
 	prefixes []string
@@ -48,7 +48,7 @@ func kindOf(test string) string {
 	return unitKind
 }
 
-// kindCount is how many tests, subtests included, ended how.
+// kindCount counts tests by how they ended, subtests included.
 type kindCount struct{ passed, failed, skipped int }
 
 // skip is a test that did not run.
@@ -58,27 +58,27 @@ type skip struct{ test, reason string }
 type report struct {
 	counts         map[string]*kindCount // by kind
 	skips          []skip
-	brokenPackages []string // packages that failed outside of any test: build, panic, time-out
-	notes          []string // figures that tests found out
+	brokenPackages []string // packages that failed outside of any test: build, panic, timeout
+	notes          []string // figures that tests printed
 
-	stories map[string]map[string]int // by kind and top-level test: how many of it and its cases passed on a MAAS which they did not make
-	leftOut map[string]map[string]int // how often a step was left out, by kind and by what the test said
+	stories map[string]map[string]int // by kind and top-level test: how many of it and its cases passed on a MAAS that they did not make
+	leftOut map[string]map[string]int // how often a step was left out, by kind and by the test's message
 }
 
-// figureLine is output that is worth its line in the summary.
+// figureLine matches output that belongs into the summary.
 var figureLine = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|real LXDs: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
 
 func newReport() *report {
 	return &report{counts: map[string]*kindCount{}, stories: map[string]map[string]int{}, leftOut: map[string]map[string]int{}}
 }
 
-// readEvents counts the events of a column. A stream that ends in the middle of a test
-// shows as its package having failed.
+// readEvents counts the events of a column. If a stream ends in the middle of a
+// test, its package counts as failed.
 func (r *report) readEvents(in io.Reader, column string) error {
 	output := map[string]string{} // by package and test
 	var ended []testEnd
 	failing := map[string]bool{}   // packages with a failed test
-	unfinished := map[string]int{} // tests that have begun and not ended, by package
+	unfinished := map[string]int{} // how many tests have begun and not ended, by package
 	for decoder := json.NewDecoder(in); ; {
 		var e event
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
@@ -108,14 +108,14 @@ func (r *report) readEvents(in io.Reader, column string) error {
 	}
 }
 
-// testEnd is the end of a test, and what the test said.
+// testEnd is the end of a test, and its output.
 type testEnd struct {
 	event
 	output string
 }
 
-// addAll counts tests that ended. A test that passed though each of its cases was
-// skipped counts as skipped.
+// addAll counts tests that ended. A passed test whose cases were all skipped
+// counts as skipped.
 func (r *report) addAll(ended []testEnd, column string) {
 	cases, ran := map[string]int{}, map[string]int{} // by package and test
 	for _, e := range ended {
@@ -134,8 +134,8 @@ func (r *report) addAll(ended []testEnd, column string) {
 	}
 }
 
-// parentTests are the tests that a test may be a case of, by package and name: a name of a
-// case may have a slash in it.
+// parentTests are the tests to which a case may belong, by package and name.
+// The name of a case may contain a slash.
 func parentTests(e event) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n, c := range e.Test {
@@ -146,17 +146,18 @@ func parentTests(e event) iter.Seq[string] {
 	}
 }
 
-// hasCases tells whether a test has cases.
+// hasCases reports whether a test has cases.
 func hasCases(e testEnd, ended []testEnd) bool {
 	return slices.ContainsFunc(ended, func(other testEnd) bool {
 		return other.Package == e.Package && strings.HasPrefix(other.Test, e.Test+"/")
 	})
 }
 
-// storyPrefix is what a test says that runs on a MAAS which it did not make.
+// storyPrefix begins the line that a test prints when it runs on a MAAS that it
+// did not make.
 const storyPrefix = "story on the MAAS at "
 
-// leftOutLine is a step that a test says it left out.
+// leftOutLine matches the line for a step that a test left out.
 var leftOutLine = regexp.MustCompile(`step left out: (.*)`)
 
 // addEnding counts a test that ended.
@@ -184,7 +185,8 @@ func (r *report) addEnding(e testEnd, column string) {
 	}
 }
 
-// addStory counts a story by its top-level test: ten cases of one test are one story.
+// addStory counts a story by its top-level test, so ten cases of one test are
+// one story.
 func (r *report) addStory(name string, e testEnd) {
 	if r.stories[name] == nil {
 		r.stories[name] = map[string]int{}
@@ -193,7 +195,7 @@ func (r *report) addStory(name string, e testEnd) {
 	r.stories[name][e.Package+" "+test]++
 }
 
-// inColumn is a name with that of the column, where there is one.
+// inColumn adds the name of the column, if there is one.
 func inColumn(name, column string) string {
 	if column == "" {
 		return name
@@ -209,14 +211,14 @@ func (r *report) countOf(name string) *kindCount {
 	return r.counts[name]
 }
 
-// packageFailed notes a package that failed though none of its tests did.
+// packageFailed records a package that failed although none of its tests did.
 func (r *report) packageFailed(name string, failing map[string]bool) {
 	if !failing[name] {
 		r.brokenPackages = append(r.brokenPackages, name)
 	}
 }
 
-// addUnfinished notes the packages of which a test never ended.
+// addUnfinished records the packages with a test that never ended.
 func (r *report) addUnfinished(unfinished map[string]int, failing map[string]bool) {
 	for name, tests := range unfinished {
 		if tests > 0 {
@@ -225,10 +227,10 @@ func (r *report) addUnfinished(unfinished map[string]int, failing map[string]boo
 	}
 }
 
-// positionPrefix is what go test puts before a message.
+// positionPrefix is what go test prints before a message.
 var positionPrefix = regexp.MustCompile(`^\S+\.go:\d+: `)
 
-// reasonIn is what a skipped test said.
+// reasonIn is the message of a skipped test.
 func reasonIn(output string) string {
 	var said []string
 	for line := range strings.Lines(output) {
@@ -236,7 +238,7 @@ func reasonIn(output string) string {
 		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
 			continue
 		}
-		// A test may have said aloud what it then gives as its reason.
+		// A test may have printed before what it then gives as its reason.
 		line = positionPrefix.ReplaceAllString(line, "")
 		if strings.HasPrefix(line, storyPrefix) {
 			continue

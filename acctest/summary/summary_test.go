@@ -180,7 +180,7 @@ total: 0 passed, 1 failed, 0 skipped
 	}
 }
 
-// TestSummaryOfColumns adds what a suite did in several columns.
+// TestSummaryOfColumns adds up the results of a suite in several columns.
 func TestSummaryOfColumns(t *testing.T) {
 	t.Parallel()
 	ended := func(action string) string {
@@ -228,7 +228,7 @@ func writeEvents(t *testing.T, events []event) string {
 	return path
 }
 
-// errorText is the error's text, empty for none.
+// errorText is the error's text, empty for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""

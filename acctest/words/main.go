@@ -1,9 +1,9 @@
-// Words finds sentences that are too long to be read once, and names that say nothing.
+// Words finds sentences that must be read twice, and names that say nothing.
 //
 //	words [FOLDER]
 //
-// FOLDER is the root of a git repository, by default the current folder. Words reads
-// what git tracks there:
+// FOLDER is the root of a git repository, by default the current folder. Words
+// reads what git tracks there:
 //
 //   - Markdown files, and with them the descriptions of the schema, which the
 //     generated pages of the registry repeat: a sentence has at most 30 words.
@@ -24,9 +24,9 @@ import (
 	"strings"
 )
 
-// finding is one sentence or name, and where it stands.
+// finding is one sentence or name, and its position.
 type finding struct {
-	file string // below the root
+	file string // path below the root
 	line int
 	text string
 }
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// run prints what it finds in the tracked files below the root.
+// run prints all findings in the tracked files below the root.
 func run(out io.Writer, root string) error {
 	files, err := trackedFiles(root)
 	if err != nil {
@@ -74,7 +74,7 @@ func trackedFiles(root string) ([]string, error) {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
 }
 
-// checkFile reads one file. A file that git tracks and that was removed has no findings.
+// checkFile reads one file. A tracked file that was removed has no findings.
 func checkFile(root, file string) ([]finding, error) {
 	content, err := os.ReadFile(filepath.Join(root, file))
 	if os.IsNotExist(err) {

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// long has 31 words and a value in code, which counts as one.
+// long has 31 words, one of which is a value in code.
 const long = "The provider asks MAAS for the machine and waits for the answer of the server and then it asks again for `a b c d` and waits once more until that answer has arrived."
 
 func TestRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, file, content string
-		want                  []string // parts of each line that is printed
+		want                  []string // parts of each printed line
 	}{
 		"ShortSentence": {
 			reason: "A page of short sentences has no finding.",
@@ -114,10 +114,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// clause has 16 words.
+// clause is a sentence of 16 words.
 const clause = "The manager repairs manual changes of the machine within a few minutes and tells the user"
 
-// repository tracks one file.
+// repository is a git repository that tracks one file.
 func repository(t *testing.T, name, content string) string {
 	t.Helper()
 	root := t.TempDir()

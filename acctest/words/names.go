@@ -10,17 +10,17 @@ var namesList string
 
 var meaninglessNames, bareVerbs = readNames(namesList)
 
-// foreignMethods are asked for by interfaces of other packages.
+// foreignMethods are methods that interfaces of other packages demand.
 var foreignMethods = map[string]bool{
-	"Is": true, "As": true, // errors.Is and errors.As
+	"Is": true, "As": true, // for errors.Is and errors.As
 	"Do":      true, // an HTTP client
 	"Less":    true, // sort.Interface
 	"Enabled": true, // slog.Handler
 }
 
-// readNames reads the list: words that no name consists of, and behind the line
-// "[functions]" the verbs that no function consists of. A method may, because its
-// receiver is the object.
+// readNames reads the list. It begins with words that are no name on their own.
+// Behind the line "[functions]" are verbs that are no function's name. A method
+// may have one, because its receiver is the object.
 func readNames(list string) (words, verbs map[string]bool) {
 	words, verbs = map[string]bool{}, map[string]bool{}
 	into := words

@@ -13,12 +13,12 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// maxSentenceWords is the most words of a sentence. Writers aim at 25; above 30 a
-// reader whose first language is another one begins the sentence again.
+// maxSentenceWords is the most words of a sentence. Writers aim at 25. Above
+// 30, a reader with another first language begins the sentence again.
 const maxSentenceWords = 30
 
-// checkMarkdown finds the long sentences of a page. Code blocks are not read, and
-// inline code counts as one word.
+// checkMarkdown finds the long sentences of a page. It skips code blocks, and
+// counts inline code as one word.
 func checkMarkdown(page []byte) []finding {
 	page = blankFrontMatter(page)
 	markdown := goldmark.New(goldmark.WithExtensions(extension.Table))
@@ -35,7 +35,8 @@ func checkMarkdown(page []byte) []finding {
 	return findings
 }
 
-// blankFrontMatter replaces the header of a page between two lines "---" by empty lines.
+// blankFrontMatter replaces the header of a page, between two lines "---", by
+// empty lines.
 func blankFrontMatter(page []byte) []byte {
 	if !bytes.HasPrefix(page, []byte("---\n")) {
 		return page
@@ -48,12 +49,13 @@ func blankFrontMatter(page []byte) []byte {
 	return append(bytes.Repeat([]byte("\n"), bytes.Count(header, []byte("\n"))), page[len(header):]...)
 }
 
-// isProse tells whether the node holds text of its own, and no further blocks.
+// isProse reports whether the node has text of its own and no further blocks.
 func isProse(node ast.Node) bool {
 	return node.Type() == ast.TypeBlock && node.FirstChild() != nil && node.FirstChild().Type() == ast.TypeInline
 }
 
-// inlineText is the text of a block without markup. Inline code is the word "code".
+// inlineText is the text of a block without markup. Inline code becomes the
+// word "code".
 func inlineText(node ast.Node, page []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -80,7 +82,7 @@ func inlineText(node ast.Node, page []byte) string {
 	return b.String()
 }
 
-// lineOf is the number of the line at which the block begins.
+// lineOf is the number of the block's first line.
 func lineOf(node ast.Node, page []byte) int {
 	start := -1
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -96,8 +98,8 @@ func lineOf(node ast.Node, page []byte) int {
 // sentenceProblem is a sentence that a reader must read twice, and why.
 type sentenceProblem struct{ sentence, text string }
 
-// sentenceProblems are the sentences of a paragraph that are too long, or that begin with
-// a relative clause.
+// sentenceProblems are the sentences of a paragraph that are too long, or that
+// begin with a relative clause.
 func sentenceProblems(paragraph string) []sentenceProblem {
 	var problems []sentenceProblem
 	for _, words := range splitSentences(paragraph) {
@@ -120,8 +122,9 @@ func beginsWithRelativeClause(sentence []string) bool {
 	return len(sentence) > 1 && slices.Contains(relativePronouns, sentence[0]) && strings.HasSuffix(sentence[len(sentence)-1], ".")
 }
 
-// splitSentences parts a text behind each word that ends with a full stop, a question
-// mark or an exclamation mark, unless the next word begins with a small letter.
+// splitSentences splits a text after each word that ends with a full stop, a
+// question mark or an exclamation mark. It does not split where the next word
+// begins with a small letter.
 func splitSentences(paragraph string) [][]string {
 	var sentences [][]string
 	var current []string
@@ -136,7 +139,7 @@ func splitSentences(paragraph string) [][]string {
 	return append(sentences, current)
 }
 
-// abbreviations end with a full stop and end no sentence.
+// abbreviations end with a full stop but do not end a sentence.
 var abbreviations = []string{"e.g.", "i.e.", "etc.", "cf.", "vs."}
 
 func endsSentence(word string) bool {
@@ -149,7 +152,7 @@ func endsSentence(word string) bool {
 	return strings.HasSuffix(word, ".") || strings.HasSuffix(word, "?") || strings.HasSuffix(word, "!")
 }
 
-// countWords leaves out what has neither a letter nor a digit, such as a dash.
+// countWords counts the words that have a letter or a digit, so not a dash.
 func countWords(sentence []string) int {
 	count := 0
 	for _, word := range sentence {

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// checkGo finds the meaningless names of a Go file, and the long sentences in its
-// string literals. The literals of tests are not read.
+// checkGo finds the meaningless names of a Go file, and the long sentences in
+// its string literals. It skips the literals of tests.
 func checkGo(name string, content []byte) ([]finding, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, content, parser.SkipObjectResolution)
@@ -47,8 +47,8 @@ func checkGo(name string, content []byte) ([]finding, error) {
 	return findings, nil
 }
 
-// literalText is the text of a string literal, or of a sum with one in it. An operand
-// that is no literal stands there as one word.
+// literalText is the text of a string literal, or of a sum that contains one.
+// An operand that is no literal counts as one word.
 func literalText(node ast.Node) (string, bool) {
 	switch node := node.(type) {
 	case *ast.BasicLit:
@@ -77,8 +77,8 @@ func literalText(node ast.Node) (string, bool) {
 	return "", false
 }
 
-// isProseLiteral tells prose from scripts, templates and queries: nine of ten of its words
-// are made of letters and the marks of a text.
+// isProseLiteral reports whether a literal is prose, not a script, template or
+// query. Nine of ten of its words must consist of letters and punctuation.
 func isProseLiteral(sentence string) bool {
 	words, plain := strings.Fields(sentence), 0
 	for _, word := range words {

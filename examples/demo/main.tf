@@ -1,5 +1,5 @@
-# The fleet of ../fleet. "make demo" runs this on a simulated MAAS; with Ready
-# machines of these names it runs on a real one.
+# The fleet of ../fleet. "make demo" runs this on a simulated MAAS. It also runs on
+# a real MAAS that has Ready machines with these names.
 
 terraform {
   required_version = ">= 1.11"
@@ -32,7 +32,7 @@ module "fleet" {
   vms    = 6
 }
 
-# Read after whatever is done to the fleet, so that the table is never of before.
+# Read after each change of the fleet, so that the table shows the present state.
 data "maaslxd_vm_hosts" "fleet" {
   filter = { tags = ["fleet"] }
 

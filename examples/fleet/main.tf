@@ -1,5 +1,5 @@
-# A fleet from bare metal: machines become LXD hosts, and VMs spread over their
-# zones, then over the hosts, in one apply.
+# A fleet from bare metal, in one apply: machines become LXD hosts. VMs spread over
+# the zones, and then over the hosts.
 
 resource "maaslxd_vm_host" "all" {
   for_each = var.hosts
@@ -18,7 +18,7 @@ resource "maaslxd_vm_host" "all" {
   }
 
   lifecycle {
-    # Nothing is built on a host that is not there yet.
+    # Dependents wait until the host is ready.
     postcondition {
       condition     = self.status == "Deployed"
       error_message = "${self.name} is ${self.status}; apply again to go on waiting for it."
@@ -33,7 +33,7 @@ resource "maaslxd_vm" "all" {
   cores      = var.size.cores
   memory_mib = var.size.memory_mib
 
-  # Any host of the fleet will do. VMs of one group stand apart.
+  # Any host of the fleet. VMs of one group spread over the hosts.
   placement = {
     tags  = ["fleet"]
     group = "fleet"
@@ -43,12 +43,12 @@ resource "maaslxd_vm" "all" {
     image = var.image
   }
 
-  # A placement names no host, so the order must be said: hosts first, and last
-  # in a destroy.
+  # A placement names no host, so state the order: hosts are created first, and
+  # destroyed last.
   depends_on = [maaslxd_vm_host.all]
 }
 
-# What there is once the VMs are made.
+# Read after the VMs are made.
 data "maaslxd_vm_hosts" "all" {
   filter = { tags = ["fleet"] }
 

@@ -14,18 +14,18 @@ variable "maas_api_key" {
   ephemeral   = true
 }
 
-# These values may come from the environment instead: MAAS_API_URL,
+# You can set these values in the environment instead: MAAS_API_URL,
 # MAAS_API_KEY, MAAS_API_CACERT, MAASLXD_LEDGER.
 provider "maaslxd" {
   api_url = "https://maas.example.com:5443/MAAS"
   api_key = var.maas_api_key
   ca_cert = "/etc/ssl/certs/maas-ca.pem"
 
-  # Marks the VMs of this configuration. Configurations that share a MAAS
-  # should have different owners.
+  # Marks the VMs of this configuration. Give each configuration on one MAAS
+  # an owner of its own.
   owner = "team-a"
 
-  # Where runs note what they have reserved. All configurations for one MAAS
-  # that run on this machine should use one file.
+  # The file with the reservations of all runs. Use one file for all
+  # configurations for one MAAS that run on this machine.
   ledger = "/var/lib/maaslxd/ledger.db"
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/bench/report"
 )
 
-// budget is what the bridge may cost in a step.
+// budget is the most that the bridge may use in a step.
 type budget struct {
 	name     string
 	step     string // empty: every step
@@ -14,10 +14,12 @@ type budget struct {
 	measured func(measurement) float64
 }
 
-// budgets are the limits. A VM is created in five writes (compose, its mark,
-// commission, deploy, and the mark that it is finished) and deleted in two:
-// release and delete. All else that its clusters need is reads that they share,
-// and the name of each cluster's API.
+// budgets are the limits.
+//
+// A VM is created in five writes: compose, its mark, commission, deploy, and
+// the mark that it is finished. It is deleted in two: release and delete. All
+// other calls are reads that the machines share, and the DNS name of each
+// cluster's API.
 //
 // At rest, each machine is looked at once a minute, and nothing is written.
 var budgets = []budget{
@@ -33,17 +35,17 @@ var budgets = []budget{
 	{name: "MAAS calls for a machine a minute, at rest", step: "at rest", limit: 0.1, measured: perMinute(func(m measurement) int { return m.Calls })},
 }
 
-// perMachine is a count for each machine.
+// perMachine divides a count by the number of machines.
 func perMachine(of func(measurement) int) func(measurement) float64 {
 	return func(m measurement) float64 { return float64(of(m)) / float64(m.machines) }
 }
 
-// perMinute is a count for each machine and minute.
+// perMinute divides a count by the number of machines and of minutes.
 func perMinute(of func(measurement) int) func(measurement) float64 {
 	return func(m measurement) float64 { return float64(of(m)) / float64(m.machines) / m.Wall.Minutes() }
 }
 
-// measurements are the measurements that there are.
+// measurements returns what was measured, of both workloads.
 func (b *bench) measurements() []measurement {
 	all := append([]measurement{}, b.lifeSteps...)
 	if b.rest != nil {
@@ -52,7 +54,7 @@ func (b *bench) measurements() []measurement {
 	return all
 }
 
-// evaluateBudgets hold the bridge to the budgets that fit.
+// evaluateBudgets compares the bridge with the budgets that apply.
 func (b *bench) evaluateBudgets() []report.Verdict {
 	var out []report.Verdict
 	for _, limit := range budgets {

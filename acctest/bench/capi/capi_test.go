@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		"Part":     {"Clusters are whole.", []string{"-machines", "15"}, "-machines: 15"},
 		"Negative": {"Fewer than none are none.", []string{"-rest", "-10"}, "-rest: -10"},
 		"Short":    {"A look a minute takes a minute to see.", []string{"-watch", "90s"}, "-watch: 1m30s"},
-		"Stray":    {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
+		"Stray":    {"A word that is not a flag is a mistake.", []string{"100"}, `"100" is not a flag`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestReport sums a journal up, judges it and prints it.
+// TestReport sums up a journal, judges it and prints it.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	m := sumUp(sim.Journal{Connections: 3, MachineObjects: 30, Calls: []sim.Call{

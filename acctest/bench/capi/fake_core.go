@@ -21,18 +21,18 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// fakeCore does what Cluster API's core does when the bridge has provisioned
-// something: it notes that of Clusters and Machines, and finds a machine's Node
-// at once. Besides, it sees what the bridge writes to Kubernetes.
+// fakeCore does what Cluster API's core does after the bridge has provisioned
+// an object. It writes that into Clusters and Machines, and finds a machine's
+// Node at once. It also counts what the bridge writes to Kubernetes.
 type fakeCore struct {
 	client client.Client
 
 	mu          sync.Mutex
-	machines    map[client.ObjectKey]counts // what each adds to the sum
+	machines    map[client.ObjectKey]counts // what each object adds to the sum
 	clusters    map[client.ObjectKey]counts
-	provisioned map[types.UID]bool // whose state is in Cluster API's objects by now
-	writes      int                // updates that the bridge made of both kinds
-	lastWrite   time.Time          // of the last one
+	provisioned map[types.UID]bool // Cluster API's objects say so already
+	writes      int                // updates of both kinds by the bridge
+	lastWrite   time.Time          // when the last update came
 	err         error
 }
 
@@ -40,7 +40,7 @@ func newFakeCore(c client.Client) *fakeCore {
 	return &fakeCore{client: c, machines: map[client.ObjectKey]counts{}, clusters: map[client.ObjectKey]counts{}, provisioned: map[types.UID]bool{}, lastWrite: time.Now()}
 }
 
-// start follows both kinds until ctx ends.
+// start watches both kinds until ctx ends.
 func (c *fakeCore) start(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) error {
 	followed, err := cache.New(config, cache.Options{Scheme: scheme})
 	if err != nil {
@@ -76,7 +76,8 @@ func (c *fakeCore) addError(err error) {
 	c.err = errors.Join(c.err, err)
 }
 
-// handleEvent takes in an event, and has noted what follows from it.
+// handleEvent counts an event and patches Cluster API's object where the event
+// asks for it.
 func (c *fakeCore) handleEvent(ctx context.Context, object any, e watch.EventType) {
 	if last, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
 		object = last.Obj
@@ -102,7 +103,8 @@ func (c *fakeCore) handleEvent(ctx context.Context, object any, e watch.EventTyp
 	}()
 }
 
-// countObject keeps how an object is, and tells whether it was provisioned just now.
+// countObject stores the state of an object, and reports whether it was
+// provisioned just now.
 func (c *fakeCore) countObject(in map[client.ObjectKey]counts, o client.Object, e watch.EventType, one counts, provisioned bool) (now bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +155,8 @@ func (c *fakeCore) patchObject(ctx context.Context, o client.Object, spec, statu
 	return c.client.Status().Patch(ctx, o, client.MergeFrom(before))
 }
 
-// counts are what both kinds have come to: how many there are, how many machines
-// are Ready, and how many are in the name of their cluster's API.
+// counts is the state of both kinds: how many objects there are, how many
+// machines are Ready, and how many are in the DNS name of their cluster's API.
 type counts struct{ machines, ready, attached, clusters int }
 
 func oneIf(holds bool) int {
@@ -164,8 +166,8 @@ func oneIf(holds bool) int {
 	return 0
 }
 
-// awaitCounts waits until the counts are as wanted. Where they are not within the time,
-// the error says what they are.
+// awaitCounts waits until the counts are as wanted. When the time is over, the
+// error gives the counts.
 func (c *fakeCore) awaitCounts(ctx context.Context, within time.Duration, want func(counts) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -195,8 +197,8 @@ func (c *fakeCore) counts() (counts, error) {
 	return sum, c.err
 }
 
-// countWrites is how many updates the bridge has made so far, and when the last one
-// came.
+// countWrites returns how many updates the bridge has made so far, and when the
+// last one came.
 func (c *fakeCore) countWrites() (writes int, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// namespace has all clusters.
+	// namespace holds all clusters.
 	namespace = metav1.NamespaceDefault
-	// machinesEach is how many machines a cluster has, and controlPlanes how many
-	// of them serve its API.
+	// machinesEach is how many machines a cluster has. controlPlanes is how
+	// many of them serve its API.
 	machinesEach, controlPlanes = 10, 3
 )
 
@@ -40,7 +40,7 @@ func (w *testBed) makeClusters(ctx context.Context, clusters int) error {
 	return nil
 }
 
-// makeCluster makes a Cluster and its MaasCluster, which it owns.
+// makeCluster makes a Cluster and the MaasCluster that it owns.
 func (w *testBed) makeCluster(ctx context.Context, name string) error {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	cluster := &clusterv1.Cluster{ObjectMeta: meta, Spec: clusterv1.ClusterSpec{InfrastructureRef: infrastructureRef("MaasCluster", name)}}
@@ -90,8 +90,8 @@ func ownerReferences(by client.Object, kind string) []metav1.OwnerReference {
 	}}
 }
 
-// deleteMachines begins to delete all clusters: first their machines, as Cluster
-// API does.
+// deleteMachines begins to delete all clusters. It deletes their machines
+// first, as Cluster API does.
 func (w *testBed) deleteMachines(ctx context.Context, clusters int) error {
 	for i := range clusters {
 		if err := w.client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName(i)}}); err != nil {
@@ -101,7 +101,7 @@ func (w *testBed) deleteMachines(ctx context.Context, clusters int) error {
 	return w.client.DeleteAllOf(ctx, &infrav1.MaasMachine{}, client.InNamespace(namespace))
 }
 
-// deleteClusters deletes the MaasClusters, whose machines are gone.
+// deleteClusters deletes the MaasClusters after their machines are gone.
 func (w *testBed) deleteClusters(ctx context.Context) error {
 	return w.client.DeleteAllOf(ctx, &infrav1.MaasCluster{}, client.InNamespace(namespace))
 }

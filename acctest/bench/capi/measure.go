@@ -14,27 +14,27 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// measurement is one step.
+// measurement is what one step used.
 type measurement struct {
 	step        string
 	machines    int
 	Calls       int
-	Writes      int // of them, those that are no GET
-	VMWrites    int // of these, those that are a machine's or a VM host's
+	Writes      int // of the calls, those other than GET
+	VMWrites    int // of the writes, those about a machine or VM host
 	Failed      int // calls that were not answered with 2xx
-	Polls       int // reads of machines by their ids, for all who wait for one
+	Polls       int // reads of machines by their ids, shared by all that wait for one
 	Objects     int // machine objects in all answers
 	Connections int
 	Routes      map[string]int
 	Updates     int // writes to MaasMachines and MaasClusters
-	Events      int // of Kubernetes, made or counted up
-	Overcommits int // resources of hosts of which more was held than there is
+	Events      int // Kubernetes events, new or counted up
+	Overcommits int // how often more of a host's resource was reserved than it has
 	Wall        time.Duration
-	Ideal       time.Duration // what MAAS needs for one machine; zero: nothing to compare with
+	Ideal       time.Duration // what MAAS needs for one machine; zero: there is nothing to compare with
 	Used        usage         // CPU in the step; memory at its end
 }
 
-// stepStart is where a step began.
+// stepStart holds the state where a step began.
 type stepStart struct {
 	used    usage
 	updates int
@@ -42,7 +42,7 @@ type stepStart struct {
 	at      time.Time
 }
 
-// beginStep empties the journal, and notes what there is so far.
+// beginStep empties the journal and stores the counts so far.
 func (w *testBed) beginStep(ctx context.Context) (stepStart, error) {
 	used, err := usageOf(w.manager.PID())
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *testBed) beginStep(ctx context.Context) (stepStart, error) {
 	return stepStart{used: used, updates: updates, events: events, at: time.Now()}, nil
 }
 
-// finishStep measures what came since the stage.
+// finishStep measures what happened since the step began.
 func (w *testBed) finishStep(ctx context.Context, s stepStart, step string, machines int) (measurement, sim.Journal, error) {
 	wall, journal := time.Since(s.at), w.maas.Journal()
 	m := sumUp(journal)
@@ -74,7 +74,7 @@ func (w *testBed) finishStep(ctx context.Context, s stepStart, step string, mach
 	return m, journal, err
 }
 
-// countEvents is how often events were told.
+// countEvents returns how often events were reported.
 func (w *testBed) countEvents(ctx context.Context) (int, error) {
 	list := &eventsv1.EventList{}
 	if err := w.controlPlane.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 )
 
-// program and deployment are the bridge, as it is built and installed.
+// program and deployment name the bridge's binary and its Deployment.
 const (
 	program    = "capi-bridge"
 	deployment = "capmaas-controller-manager"
@@ -40,8 +40,8 @@ type testBed struct {
 	folder   string
 }
 
-// newTestBed starts all of it. The manager's log is kept, and shown where the world
-// does not come to be.
+// newTestBed starts all parts. Where the start fails, the error shows the end
+// of the manager's log.
 func newTestBed(ctx context.Context, builder *programs.Builder, o options, model sim.Model, log io.Writer) (*testBed, error) {
 	folder, err := os.MkdirTemp("", "bench-capi-")
 	if err != nil {
@@ -82,14 +82,14 @@ func (w *testBed) start(ctx context.Context, builder *programs.Builder, o option
 	return w.startCore(ctx)
 }
 
-// startCore begins to do what Cluster API's core does.
+// startCore starts what Cluster API's core does.
 func (w *testBed) startCore(ctx context.Context) error {
 	ctx, w.stopCore = context.WithCancel(ctx)
 	w.core = newFakeCore(w.client)
 	return w.core.start(ctx, w.controlPlane.Config, w.client.Scheme())
 }
 
-// install installs what a release ships, and the credentials of the MAAS.
+// install installs what a release ships, and the credentials for the MAAS.
 func (w *testBed) install(ctx context.Context, components string) error {
 	scheme, err := manager.Scheme()
 	if err != nil {
@@ -120,7 +120,8 @@ func (w *testBed) install(ctx context.Context, components string) error {
 	return w.createCredentials(ctx)
 }
 
-// readComponents reads the manifests, with the defaults of their variables.
+// readComponents reads the manifests and puts in the defaults of their
+// variables.
 func readComponents(file string) ([]*unstructured.Unstructured, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -133,7 +134,7 @@ func readComponents(file string) ([]*unstructured.Unstructured, error) {
 	return kubetest.ReadManifests(text)
 }
 
-// createCredentials are the manager's own, which all clusters share.
+// createCredentials makes the manager's own Secret, which all clusters share.
 func (w *testBed) createCredentials(ctx context.Context) error {
 	in := metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace}
 	secret := &corev1.Secret{ObjectMeta: in, StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()}}
@@ -142,7 +143,7 @@ func (w *testBed) createCredentials(ctx context.Context) error {
 	return errors.Join(w.client.Create(ctx, secret), w.client.Create(ctx, config))
 }
 
-// close stops what runs, and removes its files.
+// close stops the processes and removes their files.
 func (w *testBed) close() {
 	if w.stopCore != nil {
 		w.stopCore()
@@ -156,7 +157,7 @@ func (w *testBed) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// withManagerLog adds to an error what the manager said last.
+// withManagerLog adds the end of the manager's log to an error.
 func (w *testBed) withManagerLog(err error) error {
 	return fmt.Errorf("%w; the manager's log ends with:\n%s", err, w.manager.Tail())
 }

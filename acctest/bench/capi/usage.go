@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// ticksPerSecond is how many of them /proc counts in a second (USER_HZ).
+// ticksPerSecond is how many clock ticks /proc counts in a second (USER_HZ).
 const ticksPerSecond = 100
 
 // usage is what a process has used so far.
 type usage struct {
 	CPU             time.Duration // user and system
-	RSSKiB, PeakKiB int64         // memory that is its own now, and at most
+	RSSKiB, PeakKiB int64         // resident memory now, and its peak
 }
 
-// usageOf reads /proc, as there is on Linux alone.
+// usageOf reads /proc, which only Linux has.
 func usageOf(pid int) (usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// stepTimeout is how long a step may take: far longer than on a machine that is
-	// merely busy.
+	// stepTimeout is how long a step may take. A merely busy machine is far
+	// faster.
 	stepTimeout = 10 * time.Minute
-	// quietTime is how long nothing must have been written before machines count as
-	// at rest: longer than the time between two looks at one.
+	// quietTime is how long nothing may be written before machines count as at
+	// rest. It is longer than the time between two looks at one machine.
 	quietTime = 75 * time.Second
 )
 
@@ -32,7 +32,7 @@ type bench struct {
 	rest      *measurement // nil: not measured
 }
 
-// measure does both workloads, each in a world of its own.
+// measure does both workloads, each in a test bed of its own.
 func (b *bench) measure(ctx context.Context) error {
 	if b.machines > 0 {
 		if err := b.measureLife(ctx); err != nil {
@@ -68,12 +68,12 @@ type step struct {
 	name    string
 	ideal   time.Duration
 	perform func(context.Context) error
-	until   func(counts) bool // when its time is over
-	after   func(counts) bool // until when calls count, too; nil: no longer than its time
+	until   func(counts) bool // the step ends when this is true
+	after   func(counts) bool // calls count until this is true; nil: until the step ends
 	check   func() error
 }
 
-// steps are the whole life of so many machines.
+// steps are the whole life of that many machines.
 func steps(w *testBed, machines int) []step {
 	clusters := machines / machinesEach
 	return []step{
@@ -99,7 +99,7 @@ func steps(w *testBed, machines int) []step {
 	}
 }
 
-// measureStep does and measures a step, and sees that its work was really done.
+// measureStep runs and measures a step, and checks that its work was done.
 func (b *bench) measureStep(ctx context.Context, w *testBed, s step) error {
 	begun, err := w.beginStep(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *bench) measureStep(ctx context.Context, w *testBed, s step) error {
 	return s.check()
 }
 
-// checkInstances is an error unless there are so many VMs in the LXDs.
+// checkInstances returns an error unless the LXDs have that many VMs.
 func (w *testBed) checkInstances(want int) error {
 	if have := len(w.maas.Instances()); have != want {
 		return fmt.Errorf("there are %d VMs in the LXDs, want %d", have, want)
@@ -137,7 +137,8 @@ func (w *testBed) checkInstances(want int) error {
 	return nil
 }
 
-// measureRest makes machines in a hurry and leaves them alone.
+// measureRest makes machines with a MAAS without delays, and then leaves them
+// alone.
 func (b *bench) measureRest(ctx context.Context) error {
 	n := b.options.rest
 	w, err := newTestBed(ctx, b.builder, b.options, simulatedModel(n, instantTimes), b.log)
@@ -165,8 +166,8 @@ func (b *bench) measureRest(ctx context.Context) error {
 	return w.checkInstances(n)
 }
 
-// awaitQuiet waits until nothing has been written for a while. What never settles is
-// measured as it is.
+// awaitQuiet waits until nothing has been written for quietTime. A bed that
+// never becomes quiet is measured as it is.
 func (w *testBed) awaitQuiet(ctx context.Context) error {
 	for begun := time.Now(); time.Since(begun) < stepTimeout; {
 		_, last := w.core.countWrites()
@@ -207,7 +208,7 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// logProgress tells people, who wait, what is going on.
+// logProgress prints a line for people, who wait.
 func (b *bench) logProgress(format string, args ...any) {
 	fmt.Fprintf(b.log, "%6s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
 }

@@ -1,5 +1,6 @@
-// Package frameworkonly is a provider with our schemas and nothing behind them: the plugin
-// framework's own cost. The bench runs it on states that our provider has written.
+// Package frameworkonly is a provider with our schemas and nothing behind them.
+// It measures the plugin framework's own cost. The bench runs it on states that
+// our provider has written.
 package frameworkonly
 
 import (
@@ -16,8 +17,8 @@ import (
 	maaslxd "github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// ServeProvider speaks with Terraform until it is done. The log of the framework is off, as it is
-// in our provider where nobody reads it.
+// ServeProvider serves Terraform until Terraform ends it. The framework's log
+// is off, as it is in our provider unless somebody reads it.
 func ServeProvider(ctx context.Context) error {
 	if err := os.Setenv("TF_LOG_SDK", "off"); err != nil {
 		return err
@@ -25,7 +26,7 @@ func ServeProvider(ctx context.Context) error {
 	return providerserver.Serve(ctx, NewProvider, providerserver.ServeOpts{Address: "registry.terraform.io/maaslxd/maaslxd"})
 }
 
-// NewProvider makes the provider.
+// NewProvider makes a provider that has our schemas and does nothing.
 func NewProvider() provider.Provider { return idleProvider{maaslxd.New("alone")()} }
 
 // idleProvider has the name and schema of ours, and opens nothing.
@@ -46,7 +47,8 @@ func (p idleProvider) DataSources(context.Context) []func() datasource.DataSourc
 
 var _ resource.ResourceWithIdentity = idleResource{}
 
-// idleResource has the schema of one of ours. A read finds what the state has.
+// idleResource has the schema of one of our resources. Its read returns the
+// state unchanged.
 type idleResource struct{ wrapped resource.Resource }
 
 func (r idleResource) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -61,8 +63,8 @@ func (r idleResource) IdentitySchema(ctx context.Context, req resource.IdentityS
 	r.wrapped.(resource.ResourceWithIdentity).IdentitySchema(ctx, req, resp)
 }
 
-// Read leaves the state as it is. CLIs without identities send none, and the framework
-// wants one back.
+// Read leaves the state as it is. CLIs without identities send none, and the
+// framework wants one back.
 func (r idleResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	if resp.Identity == nil || !resp.Identity.Raw.IsNull() {
 		return
@@ -72,7 +74,8 @@ func (r idleResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("system_id"), id)...)
 }
 
-// noChangeSummary is why nothing is changed: the bench only plans and refreshes with this provider.
+// noChangeSummary is the error of each change: the bench only plans and
+// refreshes with this provider.
 const noChangeSummary = "The framework alone changes nothing"
 
 func (r idleResource) Create(_ context.Context, _ resource.CreateRequest, resp *resource.CreateResponse) {

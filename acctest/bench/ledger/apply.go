@@ -16,10 +16,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// applyResult is what an apply came to.
+// applyResult is what one apply used.
 type applyResult struct {
-	calls      int // of MAAS
-	maasWrites int // of them, those that are no GET
+	calls      int // to MAAS
+	maasWrites int // of the calls, those other than GET
 	commits    int // to the file, where the ledger is one
 	requests   map[string]int
 	wall       time.Duration
@@ -31,7 +31,7 @@ const (
 	ledgerService = "service"
 )
 
-// measureApplies makes VMs with a file and with a service in turn.
+// measureApplies makes VMs with a file and with a service by turns.
 func (b *bench) measureApplies(ctx context.Context) error {
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {
@@ -74,10 +74,10 @@ func (b *bench) applyInWorkspace(ctx context.Context, found cli.CLI, dir string,
 	return run(ctx, w)
 }
 
-// applyWithFile applies with a file, and counts what is committed to it.
+// applyWithFile applies with a file, and counts the commits to it.
 func applyWithFile(ctx context.Context, w *workspace) (applyResult, error) {
 	path := filepath.Join(w.dir, "ledger.db")
-	l, err := ledger.OpenFile(ctx, path) // its schema does not count
+	l, err := ledger.OpenFile(ctx, path) // commits of the schema do not count
 	if err == nil {
 		err = l.Close()
 	}
@@ -97,7 +97,7 @@ func applyWithFile(ctx context.Context, w *workspace) (applyResult, error) {
 	return a, err
 }
 
-// applyWithService applies with the service, and counts what it is asked.
+// applyWithService applies with the service, and counts the requests to it.
 func (s *service) applyWithService(ctx context.Context, w *workspace) (applyResult, error) {
 	env := []string{"MAASLXD_LEDGER=" + s.addresses(0)}
 	for name, text := range map[string]string{"CA": s.keys.CA, "CERT": s.keys.Certificate, "KEY": s.keys.Key} {
@@ -122,7 +122,7 @@ func (s *service) applyWithService(ctx context.Context, w *workspace) (applyResu
 	return a, err
 }
 
-// requests are how many requests the first node has answered, by operation.
+// requests returns how many requests the first node has answered, by operation.
 func (s *service) requests(ctx context.Context) (map[string]int, error) {
 	text, err := getPage(ctx, "http://"+s.nodes[0].health+"/metrics")
 	if err != nil {
@@ -131,7 +131,8 @@ func (s *service) requests(ctx context.Context) (map[string]int, error) {
 	return parseRequests(text)
 }
 
-// parseRequests sums up the requests in a page of metrics, by operation.
+// parseRequests reads the number of requests by operation from a page of
+// metrics.
 func parseRequests(metrics string) (map[string]int, error) {
 	all := map[string]int{}
 	for line := range strings.Lines(metrics) {
@@ -150,10 +151,12 @@ func parseRequests(metrics string) (map[string]int, error) {
 	return all, nil
 }
 
-// serviceOnlyReads are the reads that nobody makes of a file: who has it may write all of it.
+// serviceOnlyReads are the reads that a file does not need: whoever has the
+// file may write all of it.
 var serviceOnlyReads = []string{wire.OpHello.Name, wire.OpMayWrite.Name}
 
-// roundTrips are the requests that write, and those that a file does without.
+// roundTrips counts the requests that write, and those that a file does not
+// need.
 func (a applyResult) roundTrips() int {
 	n := 0
 	for _, o := range wire.Operations {
@@ -164,7 +167,7 @@ func (a applyResult) roundTrips() int {
 	return n
 }
 
-// reads are all other requests.
+// reads counts all other requests.
 func (a applyResult) reads() int {
 	n := 0
 	for _, of := range a.requests {

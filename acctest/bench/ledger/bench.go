@@ -12,30 +12,30 @@ import (
 type bench struct {
 	options
 
-	dir     string // of all that it starts
+	dir     string // of all processes that it starts
 	etcdBin string
 	log     io.Writer
 	began   time.Time
 	load    string // of the machine, before the bench
 
-	reservations []row // none: they were not measured
+	reservations []row // nil: not measured
 	recoveries   []time.Duration
-	lost         int // of the writes that were acknowledged while leaders were killed
+	lost         int // acknowledged writes that were lost while leaders were killed
 	applies      map[string][]applyResult
 }
 
-// row is what the sides did with a number of writers.
+// row is the results of all sides for one number of writers.
 type row struct {
 	writers int
 	sides   []result // in the order of sideNames
 }
 
-// writerCounts are how many reserve at once.
+// writerCounts are how many writers reserve at once.
 var writerCounts = []int{1, 8, maxWriters}
 
 const maxWriters = 32
 
-// measure does all that was asked for.
+// measure measures all that the flags ask for.
 func (b *bench) measure(ctx context.Context) error {
 	if b.rounds > 0 {
 		if err := b.measureReservations(ctx); err != nil {
@@ -53,7 +53,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// measureReservations starts all stores, and lets them take turns.
+// measureReservations starts all stores and measures them by turns.
 func (b *bench) measureReservations(ctx context.Context) error {
 	b.logProgress("starting a file, a service on a file, 1 and 3 dqlite nodes, and 3 nodes of etcd")
 	s, err := b.startStores(ctx)
@@ -72,20 +72,21 @@ func (b *bench) measureReservations(ctx context.Context) error {
 	return nil
 }
 
-// stores are all that are measured.
+// stores are all stores that are measured.
 type stores struct {
 	sides []side
 	stops []func()
 }
 
-// stop stops them, the last first.
+// stop stops the stores, the last one first.
 func (s *stores) stop() {
 	for ; len(s.stops) > 0; s.stops = s.stops[:len(s.stops)-1] {
 		s.stops[len(s.stops)-1]()
 	}
 }
 
-// startStores starts them. What was started is returned beside an error, too.
+// startStores starts the stores. Beside an error it returns those that were
+// started.
 func (b *bench) startStores(ctx context.Context) (*stores, error) {
 	all := &stores{}
 	file, closeFile, err := fileSide(ctx, filepath.Join(b.dir, "file.db"))
@@ -121,7 +122,8 @@ func (b *bench) startStores(ctx context.Context) (*stores, error) {
 	return all, nil
 }
 
-// startService starts a service on a file, or on so many dqlite nodes, in a folder of that name.
+// startService starts a service on a file, or on that many dqlite nodes, in a
+// folder of that name.
 func (b *bench) startService(ctx context.Context, name string, nodes int) (*service, error) {
 	s, err := newFileService(b.program("capi-bridge"), filepath.Join(b.dir, name))
 	if nodes > 0 {
@@ -133,7 +135,7 @@ func (b *bench) startService(ctx context.Context, name string, nodes int) (*serv
 	return s, s.start(ctx, filepath.Join(b.dir, name, "keys"))
 }
 
-// logProgress tells people, who wait, what is going on.
+// logProgress prints a line for people, who wait.
 func (b *bench) logProgress(format string, args ...any) {
 	fmt.Fprintf(b.log, "%6s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// addresses are those of all nodes, from one on, as a client's configuration names them.
+// addresses lists the addresses of all nodes, beginning with one of them, as a
+// client's configuration names them.
 func (s *service) addresses(from int) string {
 	var all []string
 	for i := range s.nodes {
@@ -19,8 +20,8 @@ func (s *service) addresses(from int) string {
 	return strings.Join(all, ",")
 }
 
-// newClients makes as many clients as there are nodes. Each knows all nodes, and asks another
-// one first. It asks nothing yet.
+// newClients makes one client for each node. Each knows all nodes, and asks its
+// own first. No call is made yet.
 func (s *service) newClients() ([]*remote.Client, error) {
 	var all []*remote.Client
 	for i := range s.nodes {
@@ -35,7 +36,8 @@ func (s *service) newClients() ([]*remote.Client, error) {
 	return all, nil
 }
 
-// errKeyReservedBefore says that a key was there before: nothing was measured.
+// errKeyReservedBefore says that the key had a reservation already, so that
+// nothing was measured.
 var errKeyReservedBefore = errors.New("the key was reserved before")
 
 // reserveFreshKey reserves room for a fresh key.

@@ -11,17 +11,19 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// commitCounter counts the transactions that other processes commit to a SQLite file.
+// commitCounter counts the transactions that other processes commit to a SQLite
+// file.
 //
-// It reads the file all the while. So its write-ahead log is neither begun anew nor removed,
-// and has them all.
+// It holds a read transaction open. So SQLite neither restarts nor removes the
+// write-ahead log, and the log keeps all commits.
 type commitCounter struct {
 	path string
 	db   *sql.DB
 	tx   *sql.Tx
 }
 
-// countCommits begins to count. The file must be there, and nobody may have it open.
+// countCommits begins to count. The file must exist, and nobody may have it
+// open.
 func countCommits(ctx context.Context, path string) (*commitCounter, error) {
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -30,7 +32,7 @@ func countCommits(ctx context.Context, path string) (*commitCounter, error) {
 	c := &commitCounter{path: path, db: db}
 	tables := 0
 	if c.tx, err = db.BeginTx(ctx, nil); err == nil {
-		err = c.tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables) // it begins to read
+		err = c.tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables) // the read transaction begins here
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -38,7 +40,7 @@ func countCommits(ctx context.Context, path string) (*commitCounter, error) {
 	return c, nil
 }
 
-// countSoFar is how many there were so far.
+// countSoFar is the number of commits up to now.
 func (c *commitCounter) countSoFar() (int, error) {
 	log, err := os.ReadFile(c.path + "-wal")
 	if err != nil {
@@ -47,7 +49,7 @@ func (c *commitCounter) countSoFar() (int, error) {
 	return countCommitsInLog(log)
 }
 
-// close ends the reading.
+// close ends the read transaction.
 func (c *commitCounter) close() { _ = errors.Join(c.tx.Rollback(), c.db.Close()) }
 
 // The layout of a write-ahead log: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
@@ -56,8 +58,8 @@ const (
 	logPageSize = 8  // in the head, 4 bytes
 	logSalt     = 16 // in the head, 8 bytes
 	frameInfo   = 24 // before each page
-	framePages  = 4  // in it, 4 bytes: pages of the file after a commit; 0: it is no commit
-	frameSalt   = 8  // in it, 8 bytes: those of the head, or it is left from before
+	framePages  = 4  // in the frame's head, 4 bytes: pages of the file after a commit; 0: no commit
+	frameSalt   = 8  // in the frame's head, 8 bytes: equal to the log's salt, or the frame is an old one
 	minPageSize = 512
 )
 

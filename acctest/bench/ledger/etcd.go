@@ -19,8 +19,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// etcd is a cluster of three nodes on this machine, with mutual TLS between them and
-// with clients, as the ledger's nodes have. Each waits for the disk: that is etcd's default.
+// etcd is a cluster of three nodes on this machine, with mutual TLS between
+// nodes and with clients, like the ledger's nodes. Each node waits for the
+// disk, which is etcd's default.
 type etcd struct {
 	nodes []*etcdNode
 }
@@ -71,8 +72,8 @@ func startEtcd(ctx context.Context, bin, dir string) (*etcd, error) {
 	return e, nil
 }
 
-// start starts the node's process. HTTP has a port of its own: on one port with it, gRPC
-// is slower.
+// start starts the node's process. HTTP has a port of its own, because gRPC is
+// slower when both share one.
 func (n *etcdNode) start(bin, dir, name string, flags []string) error {
 	own := []string{
 		"--name", name, "--data-dir", filepath.Join(dir, name), "--log-level", "warn",
@@ -84,7 +85,7 @@ func (n *etcdNode) start(bin, dir, name string, flags []string) error {
 	return err
 }
 
-// stop ends the nodes that run.
+// stop ends the running nodes.
 func (e *etcd) stop() {
 	for _, n := range e.nodes {
 		if n.process != nil {
@@ -93,7 +94,8 @@ func (e *etcd) stop() {
 	}
 }
 
-// etcdIdentity makes the certificate by which the nodes and the client know each other.
+// etcdIdentity makes the certificate with which the nodes and the client
+// identify themselves.
 func etcdIdentity(dir string) (*tls.Config, []string, error) {
 	authority, err := access.OpenAuthority(dir, time.Now())
 	if err != nil {
@@ -123,14 +125,15 @@ func etcdIdentity(dir string) (*tls.Config, []string, error) {
 	return trust, append(flags, "--client-cert-auth", "--peer-client-cert-auth"), nil
 }
 
-// newHTTP2 makes what sends calls, as the ledger's client does.
+// newHTTP2 makes an HTTP client as the ledger's client has it.
 func newHTTP2(trust *tls.Config) *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP2(true)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: trust, Protocols: &protocols}}
 }
 
-// create puts a value where there is no such key, by the first node that answers.
+// create puts a value if the key does not exist, at the first node that
+// answers.
 func (e *etcd) create(ctx context.Context, from int, key, value string) error {
 	var errs []error
 	for try := range e.nodes {

@@ -9,8 +9,9 @@ import (
 	"net/http"
 )
 
-// create sends etcd's gRPC call KV.Txn: if the key's create_revision is 0, put the value.
-// It is written by hand, so that etcd's client is no dependency of ours.
+// create sends etcd's gRPC call KV.Txn: if the key's create_revision is 0, put
+// the value. The call is written by hand, so that etcd's client does not become
+// a dependency.
 func (n *etcdNode) create(ctx context.Context, key, value string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url+"/etcdserverpb.KV/Txn", bytes.NewReader(grpcFrame(createTxn(key, value))))
 	if err != nil {
@@ -39,8 +40,8 @@ func (n *etcdNode) create(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// grpcHeadLength is how long the head of a gRPC message is: whether it is compressed, and its
-// length.
+// grpcHeadLength is the length of a gRPC message's head: a byte for
+// compression, and the message's length.
 const grpcHeadLength = 5
 
 func grpcFrame(message []byte) []byte {
@@ -64,7 +65,7 @@ const (
 	responseSucceeded     = 2 << 3
 )
 
-// createTxn is a TxnRequest.
+// createTxn encodes a TxnRequest.
 func createTxn(key, value string) []byte {
 	compare := appendField(nil, compareKey, key)
 	compare = append(compare, compareTarget, targetCreate, compareCreateRevision, 0)
@@ -72,12 +73,12 @@ func createTxn(key, value string) []byte {
 	return appendField(appendField(nil, txnCompare, string(compare)), txnSuccess, string(appendField(nil, requestPut, string(put))))
 }
 
-// appendField appends a field of bytes to a message.
+// appendField appends a field of type bytes to a message.
 func appendField(to []byte, tag byte, value string) []byte {
 	return append(binary.AppendUvarint(append(to, tag), uint64(len(value))), value...)
 }
 
-// hasTxnSucceeded reads a TxnResponse: whether the comparison held.
+// hasTxnSucceeded reads from a TxnResponse whether the comparison held.
 func hasTxnSucceeded(message []byte) bool {
 	if len(message) > 0 && message[0] == responseHeader {
 		length, n := binary.Uvarint(message[1:])

@@ -31,10 +31,10 @@ func TestParse(t *testing.T) {
 		"NoCluster":  {"Nodes need a program with dqlite, which must be built.", nil, "make build-cluster"},
 		"Applies":    {"Applies do without it.", []string{"-rounds", "0", "-kills", "0"}, ""},
 		"Nothing":    {"There must be something to do.", []string{"-rounds", "0", "-kills", "0", "-vms", "0"}, "nothing to measure"},
-		"Negative":   {"Fewer than none are none.", []string{"-cluster-bin", "x", "-kills", "-1"}, "from 0 on"},
+		"Negative":   {"Fewer than none are none.", []string{"-cluster-bin", "x", "-kills", "-1"}, "must be at least 0"},
 		"Few":        {"Each writer must write.", []string{"-cluster-bin", "x", "-reserves", "31"}, "-reserves: 31"},
 		"NoApply":    {"Without VMs there is no apply; with them there is one.", []string{"-cluster-bin", "x", "-applies", "0"}, "-applies: 0"},
-		"StrayWords": {"A word that is no flag is a mistake.", []string{"-cluster-bin", "x", "100"}, `"100" is no flag`},
+		"StrayWords": {"A word that is not a flag is a mistake.", []string{"-cluster-bin", "x", "100"}, `"100" is not a flag`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,12 +47,12 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAlternate: each side writes each key once, has each place in the order, and is
-// measured without its first round.
+// TestAlternate: each side writes each key once and begins a round as often as
+// the others. The first round does not count.
 func TestAlternate(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	written, begins := map[string]int{}, map[string]string{} // who begins a round, by its region
+	written, begins := map[string]int{}, map[string]string{} // which side begins a round, by region
 	var sides []side
 	for _, name := range []string{"a", "b", "c"} {
 		sides = append(sides, side{name, func(_ context.Context, _ int, region, key string) error {
@@ -106,7 +106,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// TestCreateTxn holds the bytes of etcd's call against its rpc.proto.
+// TestCreateTxn compares the bytes of etcd's call with its rpc.proto.
 func TestCreateTxn(t *testing.T) {
 	t.Parallel()
 	// TxnRequest{compare: {target: CREATE, key: "k", create_revision: 0}, success: {put: {"k", "v"}}}
@@ -116,7 +116,7 @@ func TestCreateTxn(t *testing.T) {
 	}
 	for text, put := range map[string]bool{
 		"0a0408011002" + "1001": true,  // header, succeeded
-		"0a0408011002":          false, // what is false is left out
+		"0a0408011002":          false, // protobuf leaves out a false
 		"0a04":                  false,
 		"":                      false,
 	} {
@@ -130,7 +130,8 @@ func TestCreateTxn(t *testing.T) {
 	}
 }
 
-// TestCommits: transactions are counted that change something, whoever commits them.
+// TestCommits: only transactions that change something are counted, from any
+// process.
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "some.db")
@@ -154,7 +155,7 @@ func TestCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(counter.close)
-	for n := range 2000 { // more pages than a log has before it begins anew
+	for n := range 2000 { // more pages than a log has before SQLite restarts it
 		exec(fmt.Sprintf(`INSERT INTO t VALUES (%d, hex(randomblob(2000)))`, n))
 	}
 	exec(`UPDATE t SET text = 'x' WHERE n < 0`) // it changes nothing

@@ -9,15 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/bench/report"
 )
 
-// limit is what the ledger is held to, and what was measured.
+// limit is a bound for the ledger, with the measured figure.
 type limit struct {
 	name      string
-	isMinimum bool // it must be at least bound; else at most
+	isMinimum bool // the figure must be at least bound; false: at most
 	bound     float64
 	measured  float64
 }
 
-// isMissed tells whether the ledger does not keep to it.
+// isMissed reports whether the measured figure is outside the bound.
 func (l limit) isMissed() bool {
 	if l.isMinimum {
 		return l.measured < l.bound
@@ -25,7 +25,7 @@ func (l limit) isMissed() bool {
 	return l.measured > l.bound
 }
 
-// boundText is the bound, for people.
+// boundText is the bound in words.
 func (l limit) boundText() string {
 	if l.isMinimum {
 		return "at least " + report.FormatNumber(l.bound)
@@ -46,15 +46,15 @@ func missedError(limits []limit) error {
 
 // The limits.
 const (
-	minShareOfFile    = 0.5 // throughput of the service on a file, of that of the file alone
-	minShareOfEtcd    = 0.3 // throughput of three dqlite nodes, of that of etcd
-	etcdWriters       = 8   // for which etcd is compared with
+	minShareOfFile    = 0.5 // throughput of the service on a file, divided by that of the file alone
+	minShareOfEtcd    = 0.3 // throughput of three dqlite nodes, divided by that of etcd
+	etcdWriters       = 8   // the number of writers at which etcd is compared
 	maxMedianRecovery = 2 * time.Second
 	maxRecovery       = 5 * time.Second
-	maxTripsPerCommit = 2 // round trips that only a service takes, for each commit to a file: its own and one more
+	maxTripsPerCommit = 2 // round trips that only a service needs, for each commit to a file: the write itself and one more
 )
 
-// limits are those of all that was measured.
+// limits are those of everything that was measured.
 func (b *bench) limits() []limit {
 	all := b.limitsOfReservations()
 	if len(b.recoveries) > 0 {
@@ -87,17 +87,18 @@ func (b *bench) limitsOfReservations() []limit {
 	return all
 }
 
-// resultOf is what a side did.
+// resultOf is the result of one side.
 func (r row) resultOf(side string) result {
 	return r.sides[slices.IndexFunc(r.sides, func(s result) bool { return s.side == side })]
 }
 
-// limitsOfApplies compare applies. A read of MAAS serves all VMs that wait for it, and
-// chance says how many do: so the calls of the best apply with a service are held against
-// those of the worst with a file. The writes do not depend on chance.
+// limitsOfApplies compare applies. One read of MAAS serves all VMs that wait
+// for it, and chance decides how many wait. So the best apply with a service is
+// compared with the worst with a file. The writes do not depend on chance.
 //
-// The engine calls its port alike with both, and a file answers reads as well. So reads do
-// not count as round trips that only a service takes. They are in the table.
+// The engine makes the same calls to both, and a file answers reads as well. So
+// reads do not count as round trips that only a service needs. The table shows
+// them.
 func (b *bench) limitsOfApplies() []limit {
 	file, service := b.applies[ledgerFile], b.applies[ledgerService]
 	writes := func(a applyResult) float64 { return float64(a.maasWrites) }
@@ -111,7 +112,7 @@ func (b *bench) limitsOfApplies() []limit {
 	}
 }
 
-// countEach is a count of each apply.
+// countEach returns a count of each apply.
 func countEach(of []applyResult, count func(applyResult) float64) []float64 {
 	var all []float64
 	for _, a := range of {

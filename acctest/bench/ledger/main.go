@@ -1,20 +1,22 @@
-// Ledger measures the stores of a ledger against each other and against etcd, and holds
-// them to limits.
+// Ledger measures the stores of a ledger against each other and against etcd,
+// and compares the figures with limits.
 //
 //	ledger -cluster-bin FILE [-bin DIR] [-dir DIR] [-rounds N] [-reserves N]
 //	       [-kills N] [-vms N] [-applies N] [-markdown]
 //
-// All of them run on this machine, each as it would be run elsewhere: a file in this
-// process; the service on a file, on one dqlite node and on three, as processes that are
-// asked by HTTPS; and three nodes of etcd 3.6, with mutual TLS as well. They take turns, so
-// that all of them have the same disk and the same neighbours. Take ratios, not times.
+// All stores run on this machine, each as you would run it elsewhere. The file
+// is in this process. The service runs on a file, on one dqlite node and on
+// three, as processes that answer over HTTPS. etcd 3.6 has three nodes, also
+// with mutual TLS. The stores take turns, so that all have the same disk and
+// the same neighbours. Read the ratios, not the times.
 //
-// A reservation is what Place of engine.Ledger does for a fresh key, with 50 VM hosts to
-// choose from. etcd puts 300 bytes under a fresh key, if that has no revision yet.
+// A reservation is one call of Place of engine.Ledger for a fresh key, with 50
+// VM hosts to choose from. etcd puts 300 bytes under a fresh key if the key has
+// no revision yet.
 //
-// Then the leader of the three nodes is killed again and again, and Terraform makes VMs on
-// a simulated MAAS, with a file and with a service. Where a limit is missed, ledger says
-// which and exits with 1.
+// Then the leader of the three nodes is killed several times. Last, Terraform
+// makes VMs on a simulated MAAS, with a file and with a service. When a limit
+// is missed, ledger names it and exits with 1.
 package main
 
 import (
@@ -60,13 +62,13 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f := flag.NewFlagSet("ledger", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge and provider")
-	f.StringVar(&o.clusterBin, "cluster-bin", "", "`file` of a capi-bridge that was built with dqlite")
-	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers and for etcd, on the disk that is to be measured (default: that of temporary files)")
+	f.StringVar(&o.clusterBin, "cluster-bin", "", "`file` of a capi-bridge built with dqlite")
+	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers and etcd, on the disk to measure (default: that of temporary files)")
 	f.IntVar(&o.rounds, "rounds", 10, "`number` of rounds in which the stores take turns; 0: none")
-	f.IntVar(&o.reserves, "reserves", 200, "`number` of reservations of a store in a round")
-	f.IntVar(&o.kills, "kills", 10, "`number` of times that the leader of three nodes is killed; 0: never")
+	f.IntVar(&o.reserves, "reserves", 200, "`number` of reservations for each store in a round")
+	f.IntVar(&o.kills, "kills", 10, "how often (`number`) to kill the leader of three nodes; 0: never")
 	f.IntVar(&o.vms, "vms", 100, "`number` of VMs that Terraform makes; 0: none")
-	f.IntVar(&o.applies, "applies", 3, "`number` of times that it makes them with each ledger")
+	f.IntVar(&o.applies, "applies", 3, "how often (`number`) to make them with each ledger")
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -77,22 +79,23 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 func (o options) check(stray []string) error {
 	switch {
 	case len(stray) > 0:
-		return fmt.Errorf("%q is no flag; ledger -h lists them", stray[0])
+		return fmt.Errorf("%q is not a flag; ledger -h lists the flags", stray[0])
 	case o.clusterBin == "" && o.rounds+o.kills > 0:
-		return errors.New("-cluster-bin: name a capi-bridge that was built with dqlite, which make build-cluster builds; or give -rounds 0 -kills 0")
+		return errors.New("-cluster-bin: name a capi-bridge that was built with dqlite, as by make build-cluster, or give -rounds 0 -kills 0")
 	case min(o.rounds, o.kills, o.vms) < 0:
-		return errors.New("-rounds, -kills and -vms are numbers from 0 on")
+		return errors.New("-rounds, -kills and -vms must be at least 0")
 	case o.rounds+o.kills+o.vms == 0:
 		return errors.New("-rounds, -kills and -vms are all 0: there is nothing to measure")
 	case o.reserves < maxWriters:
-		return fmt.Errorf("-reserves: %d leaves some of %d writers nothing to do", o.reserves, maxWriters)
+		return fmt.Errorf("-reserves: %d must be at least %d, one for each writer", o.reserves, maxWriters)
 	case o.applies < 1:
-		return fmt.Errorf("-applies: %d is no number from 1 on", o.applies)
+		return fmt.Errorf("-applies: %d is not a number of at least 1", o.applies)
 	}
 	return nil
 }
 
-// run measures all that was asked for, prints it, and fails where a limit is missed.
+// run measures what the flags ask for and prints it. It returns an error where
+// a limit is missed.
 func run(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp(o.dir, "ledger-bench-")
 	if err != nil {
@@ -122,5 +125,5 @@ func run(ctx context.Context, o options) error {
 	return missedError(b.limits())
 }
 
-// program is a path of a program of this repository.
+// program is the path of one of this repository's programs.
 func (o options) program(name string) string { return filepath.Join(o.bin, name) }

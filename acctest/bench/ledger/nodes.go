@@ -23,10 +23,10 @@ type node struct {
 	process                  *kubetest.Process
 }
 
-// service is a ledger service: one node or several.
+// service is a ledger service with one node or several.
 type service struct {
 	nodes []*node
-	keys  remote.Config // without an address
+	keys  remote.Config // the client's keys, without an address
 }
 
 // newFileService describes a service whose ledger is a SQLite file.
@@ -38,8 +38,8 @@ func newFileService(bin, dir string) (*service, error) {
 	return &service{nodes: []*node{newNode(bin, dir, ports)}}, nil
 }
 
-// newCluster describes a service whose ledger is on so many dqlite nodes, and begins
-// the cluster in the first node's folder.
+// newCluster describes a service on that many dqlite nodes, and creates the
+// cluster in the first node's folder.
 func newCluster(ctx context.Context, bin, dir string, count int) (*service, error) {
 	ports, err := freeport.Ports(3 * count)
 	if err != nil {
@@ -81,7 +81,8 @@ const loopback = "127.0.0.1"
 
 func loopbackAddress(port int) string { return fmt.Sprintf("%s:%d", loopback, port) }
 
-// copyFiles copies the keys that the nodes of a cluster share into a node's folder.
+// copyFiles copies the keys that all nodes of a cluster share into a node's
+// folder.
 func copyFiles(dir string, paths []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -123,13 +124,13 @@ func (n *node) start(ctx context.Context) error {
 	})
 }
 
-// isLeader tells whether the node leads its cluster.
+// isLeader reports whether the node leads its cluster.
 func (n *node) isLeader(ctx context.Context) (bool, error) {
 	text, err := getPage(ctx, "http://"+n.health+"/metrics")
 	return strings.Contains(text, "\nmaaslxd_ledger_leader 1\n"), err
 }
 
-// start starts all nodes, and registers a client that may write everything.
+// start starts all nodes, and registers a client that may write to all regions.
 func (s *service) start(ctx context.Context, keys string) error {
 	for _, n := range s.nodes {
 		if err := n.start(ctx); err != nil {
@@ -169,7 +170,7 @@ func (s *service) leader(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("none of %d nodes leads the cluster", len(s.nodes))
 }
 
-// getPage reads a page, and wants a 200.
+// getPage reads a page, and returns an error unless the status is 200.
 func getPage(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -27,7 +27,7 @@ func (b *bench) print(out io.Writer, write report.Printer) {
 	write(out, gridOfLimits(b.limits()))
 }
 
-// gridOfReservations has a row for each store and number of writers.
+// gridOfReservations has a row for each store and each number of writers.
 func (b *bench) gridOfReservations() report.Grid {
 	g := report.Grid{
 		Title: fmt.Sprintf("Reservations: %d of each store and number of writers, in %d rounds", b.rounds*b.reserves, b.rounds),
@@ -48,7 +48,7 @@ func formatMilliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
 }
 
-// gridOfRecoveries has the times of all kills in order.
+// gridOfRecoveries shows the times of all kills in order.
 func (b *bench) gridOfRecoveries() report.Grid {
 	var all []string
 	for _, d := range slices.Sorted(slices.Values(b.recoveries)) {
@@ -64,7 +64,8 @@ func (b *bench) gridOfRecoveries() report.Grid {
 
 func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', 2, 64) + " s" }
 
-// gridOfApplies has a column for each ledger. Several applies are ranges.
+// gridOfApplies has a column for each ledger. Several applies are shown as
+// ranges.
 func (b *bench) gridOfApplies() report.Grid {
 	g := report.Grid{
 		Title: fmt.Sprintf("Apply of %d VMs, parallelism %d, %d times each", b.vms, parallelism, b.options.applies),
@@ -97,7 +98,7 @@ func (b *bench) gridOfApplies() report.Grid {
 	return g
 }
 
-// formatRange is a count of several applies: from the least to the most.
+// formatRange shows a count of several applies, from the lowest to the highest.
 func formatRange(of []applyResult, count func(applyResult) int) string {
 	if count == nil {
 		return report.NoValue

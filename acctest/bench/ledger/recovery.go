@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// recoveryRegion has the rows that are written while leaders are killed.
+	// recoveryRegion holds the rows that are written while leaders are killed.
 	recoveryRegion = "recovery"
-	// votersTimeout is how long a node that was started anew may take to have a vote again.
+	// votersTimeout is how long a restarted node may take to have a vote again.
 	votersTimeout      = time.Minute
 	votersPollInterval = 200 * time.Millisecond
 )
 
-// measureRecoveries kills the leader of three nodes again and again, and measures how long it takes
-// from then until a client's next write is acknowledged.
+// measureRecoveries kills the leader of three nodes several times. It measures
+// the time until a client's next write is acknowledged.
 func (b *bench) measureRecoveries(ctx context.Context) error {
 	s, err := b.startService(ctx, "recovery", 3)
 	if s != nil {
@@ -52,7 +52,7 @@ func (b *bench) measureRecoveries(ctx context.Context) error {
 	return err
 }
 
-// leaderKill is the death of a leader.
+// leaderKill is one kill of the leader.
 type leaderKill struct {
 	*service
 	rows         ledger.RegionLedger
@@ -60,8 +60,8 @@ type leaderKill struct {
 	acknowledged []engine.Key
 }
 
-// run writes, kills the leader, writes again, and starts the node anew. It returns how long
-// the second write took from the kill on.
+// run writes, kills the leader, writes again, and restarts the node. It returns
+// the time from the kill to the second acknowledgement.
 func (k *leaderKill) run(ctx context.Context) (time.Duration, error) {
 	tag, err := k.rows.CurrentTag(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (k *leaderKill) run(ctx context.Context) (time.Duration, error) {
 	return took, dead.start(ctx)
 }
 
-// write reserves room, and notes that it was acknowledged.
+// write reserves room, and stores that it was acknowledged.
 func (k *leaderKill) write(ctx context.Context, tag engine.Tag, when string) error {
 	r := reservationForKey(newReservation(tag), k.name+"-"+when)
 	err := reserveFreshKey(ctx, k.rows, r)
@@ -94,7 +94,7 @@ func (k *leaderKill) write(ctx context.Context, tag engine.Tag, when string) err
 	return err
 }
 
-// countMissingRows is how many of the keys have no row.
+// countMissingRows counts the keys that have no row.
 func countMissingRows(ctx context.Context, rows ledger.RegionLedger, keys []engine.Key) (int, error) {
 	lost := 0
 	for _, key := range keys {
@@ -128,7 +128,8 @@ func (s *service) awaitVoters(ctx context.Context) error {
 	}
 }
 
-// parseVoters reads what ledger cluster status prints: NODE, VOTES and LEADS.
+// parseVoters reads the output of "ledger cluster status": NODE, VOTES and
+// LEADS.
 func parseVoters(status string) (votes, leaders int) {
 	for line := range strings.Lines(status) {
 		words := strings.Fields(line)

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// The sides, by their names in the report.
+// The names of the sides in the report.
 const (
 	sideFile          = "file"
 	sideServiceOnFile = "service on a file"
@@ -18,18 +18,18 @@ const (
 	sideEtcd          = "etcd, 3 nodes"
 )
 
-// side is a store, by its name in the report.
+// side is a store and its name in the report.
 type side struct {
 	name string
-	// write reserves room for a fresh key. Keys of one round have a region of their own, so
-	// that each round begins with an empty one.
+	// write reserves room for a fresh key. The keys of one round have a region
+	// of their own, so that each round begins with an empty region.
 	write func(ctx context.Context, writer int, region, key string) error
 }
 
 // candidateHosts is how many hosts a reservation may choose from.
 const candidateHosts = 50
 
-// newReservation asks for room for a VM on hosts with ample room.
+// newReservation asks for room for a VM on hosts with plenty of room.
 func newReservation(tag engine.Tag) engine.Reservation {
 	r := engine.Reservation{Need: engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"": 8e9}}, Inventory: tag}
 	for n := range candidateHosts {
@@ -47,7 +47,7 @@ func reservationForKey(r engine.Reservation, key string) engine.Reservation {
 	return r
 }
 
-// fileSide is a ledger in a file of this process.
+// fileSide is a ledger in a file that this process writes.
 func fileSide(ctx context.Context, path string) (side, func() error, error) {
 	l, err := ledger.OpenFile(ctx, path)
 	if err != nil {
@@ -60,7 +60,8 @@ func fileSide(ctx context.Context, path string) (side, func() error, error) {
 	}}, l.Close, err
 }
 
-// side is a ledger service. Writers share a connection to each node.
+// side makes a side of a ledger service. Writers share one connection to each
+// node.
 func (s *service) side(ctx context.Context, name string) (side, error) {
 	all, err := s.newClients()
 	if err != nil {
@@ -73,10 +74,10 @@ func (s *service) side(ctx context.Context, name string) (side, error) {
 	}}, err
 }
 
-// rowSize is about how many bytes a row of the ledger has.
+// rowSize is the approximate size of a ledger's row in bytes.
 const rowSize = 300
 
-// side is etcd. Writers share a connection to each node.
+// side makes a side of etcd. Writers share one connection to each node.
 func (e *etcd) side() side {
 	value := strings.Repeat("x", rowSize)
 	return side{sideEtcd, func(ctx context.Context, writer int, region, key string) error {

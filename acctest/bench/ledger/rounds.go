@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// result is what a side did with a number of writers, in all rounds.
+// result is what a side did with one number of writers, in all rounds.
 type result struct {
 	side  string
-	took  []time.Duration // of each reservation
-	walls []time.Duration // of each round
+	took  []time.Duration // time of each reservation
+	walls []time.Duration // time of each round
 }
 
-// perSecond is the throughput.
+// perSecond is the throughput in reservations per second.
 func (r result) perSecond() float64 {
 	wall := time.Duration(0)
 	for _, w := range r.walls {
@@ -25,14 +25,14 @@ func (r result) perSecond() float64 {
 	return float64(len(r.took)) / wall.Seconds()
 }
 
-// percentile is a duration that so many of a hundred did not exceed.
+// percentile is the duration that p of a hundred reservations did not exceed.
 func (r result) percentile(p int) time.Duration {
 	sorted := slices.Sorted(slices.Values(r.took))
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// throughputOver is how often the throughput of another side is in this one's: the median of what it
-// was in each round. A pause of the machine spoils one round, and not the median.
+// throughputOver is this side's throughput divided by the other's: the median
+// of the rounds. A pause of the machine spoils one round, and not the median.
 func (r result) throughputOver(other result) float64 {
 	var ratios []float64
 	for i := range r.walls {
@@ -41,14 +41,15 @@ func (r result) throughputOver(other result) float64 {
 	return median(ratios)
 }
 
-// median is the middle one, or the mean of the two in the middle.
+// median is the middle value, or the mean of the two middle ones.
 func median(of []float64) float64 {
 	sorted := slices.Sorted(slices.Values(of))
 	n := len(sorted)
 	return (sorted[n/2] + sorted[(n-1)/2]) / 2
 }
 
-// runRound makes n reservations with so many writers, and adds them to the result.
+// runRound makes n reservations with that many writers, and adds them to the
+// result.
 func (r *result) runRound(ctx context.Context, s side, region string, writers, n int) error {
 	var next atomic.Int64
 	took, errs := make([]time.Duration, n), make([]error, writers)
@@ -74,15 +75,15 @@ func (r *result) runRound(ctx context.Context, s side, region string, writers, n
 	return nil
 }
 
-// runRoundsByTurns lets the sides take turns, in an order that changes with each round. The
-// results are those of the sides.
+// runRoundsByTurns lets the sides take turns, in an order that changes with
+// each round. It returns one result for each side.
 func runRoundsByTurns(ctx context.Context, sides []side, writers, rounds, n int) ([]result, error) {
 	all := make([]result, len(sides))
 	for round := range rounds + 1 {
 		for turn := range sides {
 			i := (round + turn) % len(sides)
 			into := &all[i]
-			if round == 0 { // it warms up connections and statements
+			if round == 0 { // the first round warms up connections and statements
 				into = &result{}
 			}
 			if err := into.runRound(ctx, sides[i], fmt.Sprintf("bench-%d-%d", writers, round), writers, n); err != nil {

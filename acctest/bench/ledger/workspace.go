@@ -19,7 +19,8 @@ import (
 // parallelism is how many VMs Terraform makes at once.
 const parallelism = 64
 
-// simulatedTimes are those of the bench of the provider, as is the configuration.
+// simulatedTimes are the same as in the provider's bench, as is the
+// configuration.
 var simulatedTimes = sim.Latency{
 	Call: 20 * time.Millisecond, Compose: 300 * time.Millisecond, Commission: 5 * time.Second, Deploy: 5 * time.Second,
 }
@@ -39,7 +40,8 @@ type workspace struct {
 	maas *sim.Server
 }
 
-// newWorkspace makes the folder and the MAAS, whose hosts have room for all VMs each.
+// newWorkspace makes the folder and the MAAS. Each of its hosts has room for
+// all VMs.
 func newWorkspace(ctx context.Context, found cli.CLI, dir, bin string, vms int) (*workspace, error) {
 	root, err := cli.Root(ctx)
 	if err != nil {
@@ -87,10 +89,10 @@ func simulatedModel(vms int) sim.Model {
 	return m
 }
 
-// close ends the MAAS.
+// close stops the MAAS.
 func (w *workspace) close() { _ = w.maas.Stop() }
 
-// apply makes the VMs with a ledger, and sees that they are there.
+// apply makes the VMs with a ledger, and checks that they exist.
 func (w *workspace) apply(ctx context.Context, ledger ...string) (applyResult, error) {
 	w.maas.ResetJournal()
 	var out bytes.Buffer

@@ -1,3 +1,3 @@
 // Package report prints what a program measured, and whether it is within its
-// budgets: tables as plain text or as Markdown.
+// budgets. It writes tables as plain text or as Markdown.
 package report

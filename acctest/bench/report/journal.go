@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// SaveJournal writes the journal of a step to a file in a directory, which it makes;
-// without one it does nothing.
+// SaveJournal writes the journal of a step to a file in a directory, which it
+// makes. Without a directory it does nothing.
 func SaveJournal(dir, name string, j sim.Journal) error {
 	if dir == "" {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// DescribeLoad says what the machine is and how busy it is: times mean nothing
-// without it.
+// DescribeLoad says what the machine is and how busy it is. Without that, times
+// mean nothing.
 func DescribeLoad() string {
 	text := fmt.Sprintf("%d CPUs, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	average, err := os.ReadFile("/proc/loadavg")

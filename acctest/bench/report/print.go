@@ -20,7 +20,7 @@ type Printer func(io.Writer, Grid)
 // NoValue stands where a measure has no meaning.
 const NoValue = "–"
 
-// PlainText writes a grid with columns of one width each.
+// PlainText writes a grid with aligned columns.
 func PlainText(out io.Writer, g Grid) {
 	fmt.Fprintf(out, "\n%s\n", strings.ToUpper(g.Title))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -31,7 +31,7 @@ func PlainText(out io.Writer, g Grid) {
 	table.Flush()
 }
 
-// Markdown writes a grid as Markdown; routes, which have braces, as code.
+// Markdown writes a grid as Markdown. Routes, which have braces, become code.
 func Markdown(out io.Writer, g Grid) {
 	fmt.Fprintf(out, "\n**%s**\n\n", g.Title)
 	line := func(cells []string) { fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | ")) }

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// Reads of machines are listed among the routes by what they ask for.
+// The routes of reads of machines, by what the reads ask for.
 const (
 	PollRoute  = "GET machines/ ?id=…"
 	NamesRoute = "GET machines/ ?hostname=…"
@@ -17,7 +17,7 @@ const (
 	PodRoute   = "GET machines/ ?pod=…"
 )
 
-// RouteOf is the line on which a call is counted.
+// RouteOf is the route under which a call is counted.
 func RouteOf(c sim.Call) string {
 	if c.Route != "GET machines/" {
 		return c.Route
@@ -32,8 +32,8 @@ func RouteOf(c sim.Call) string {
 	return c.Route
 }
 
-// AddRoutes adds a row for each route, the busiest first: how many calls there were
-// of it in each column.
+// AddRoutes adds a row for each route, the busiest first. Each row has the
+// number of calls in each column.
 func (g *Grid) AddRoutes(columns []map[string]int) {
 	calls := map[string]int{}
 	for _, c := range columns {

@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// Verdict is a budget, held against one measurement.
+// Verdict is a budget compared with one measurement.
 type Verdict struct {
 	Budget, Where   string
 	Limit, Measured float64
-	NotJudgedReason string // why it says nothing of the program; empty: it does
+	NotJudgedReason string // why the figure says nothing of the program; empty: it does
 }
 
-// IsMissed tells that the program needs more than it may.
+// IsMissed reports whether the program used more than the budget.
 func (v Verdict) IsMissed() bool { return v.NotJudgedReason == "" && !(v.Measured <= v.Limit) } // NaN is missed, too
 
-// result is how the verdict reads.
+// result is the verdict in words.
 func (v Verdict) result() string {
 	switch {
 	case v.Measured <= v.Limit:
@@ -28,15 +28,15 @@ func (v Verdict) result() string {
 	}
 }
 
-// usedShare of the limit that was used.
+// usedShare is the share of the limit that was used.
 func (v Verdict) usedShare() float64 {
-	if v.Limit == 0 { // only nothing is within it
+	if v.Limit == 0 { // a limit of 0 allows nothing
 		return v.Measured
 	}
 	return v.Measured / v.Limit
 }
 
-// VerdictGrid shows each budget once, where it was used up most.
+// VerdictGrid shows each budget once, with the measurement that used it most.
 func VerdictGrid(verdicts []Verdict) Grid {
 	g := Grid{Title: "Budgets", Head: []string{"at most", "limit", "measured", "where it is nearest", ""}}
 	var names []string
@@ -57,7 +57,7 @@ func VerdictGrid(verdicts []Verdict) Grid {
 	return g
 }
 
-// MissedError is an error for each budget that was missed.
+// MissedError returns an error for each budget that was missed.
 func MissedError(verdicts []Verdict) error {
 	var errs []error
 	for _, v := range verdicts {
@@ -68,7 +68,7 @@ func MissedError(verdicts []Verdict) error {
 	return errors.Join(errs...)
 }
 
-// FormatNumber has at most two digits after the point.
+// FormatNumber writes a number with at most two digits after the point.
 func FormatNumber(f float64) string {
 	text := strconv.FormatFloat(f, 'f', 2, 64)
 	for text[len(text)-1] == '0' {
@@ -80,5 +80,5 @@ func FormatNumber(f float64) string {
 	return text
 }
 
-// FormatPercent writes a share, of which 1 is all.
+// FormatPercent writes a share, of which 1 is all, in percent.
 func FormatPercent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }

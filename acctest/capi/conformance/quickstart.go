@@ -15,19 +15,20 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 )
 
-// Input says what the spec is run against.
+// Input names what the spec runs against.
 type Input struct {
-	Kubeconfig        string // of an administrator, a path
-	ClusterctlConfig  string // a path; it knows the provider
+	Kubeconfig        string // path of an administrator's kubeconfig
+	ClusterctlConfig  string // path of a configuration that has the provider
 	Provider          string // "maas:v0.1.0"
-	Flavor            string // of its cluster template; empty for the one without
+	Flavor            string // of the provider's cluster template; empty: the default one
 	Variables         map[string]string
 	KubernetesVersion string // "v1.36.2"
 	ControlPlanes     int64
 	Workers           int64
 }
 
-// specIntervals are how long the spec waits for what, and how often it looks.
+// specIntervals are how long the spec waits for each thing, and how often it
+// looks.
 var specIntervals = map[string][]string{
 	"default/wait-cluster":        {"3m", "1s"},
 	"default/wait-control-plane":  {"5m", "1s"},
@@ -36,14 +37,14 @@ var specIntervals = map[string][]string{
 	"default/wait-controllers":    {"1m", "1s"},
 }
 
-// QuickStart runs the spec of that name: a cluster from the provider's
-// template becomes available, none of its objects changes any more for two
-// minutes, and it is deleted with its namespace. All that takes some four
+// QuickStart runs Cluster API's spec of that name. A cluster from the
+// provider's template becomes available, and none of its objects changes for
+// two minutes. Then it is deleted with its namespace. All that takes some four
 // minutes.
 //
-// The spec runner serves a process once. The process's own clients reach the
-// cluster, too: where its endpoint is a name that only a proxy resolves,
-// HTTPS_PROXY must be set before the process makes its first request, and
+// The spec runner works once in a process. The process's own clients reach the
+// cluster, too. Where only a proxy resolves the endpoint's name, set
+// HTTPS_PROXY before the process makes its first request.
 // CLUSTERCTL_DISABLE_VERSIONCHECK keeps clusterctl off the network.
 func QuickStart(t *testing.T, in Input) {
 	t.Helper()
@@ -72,7 +73,8 @@ func QuickStart(t *testing.T, in Input) {
 	}
 }
 
-// checkVersionsStable fails the spec where objects of the cluster go on changing.
+// checkVersionsStable fails the spec where objects of the cluster keep
+// changing.
 func checkVersionsStable(ctx context.Context, p framework.ClusterProxy, namespace, name string) {
 	framework.ValidateResourceVersionStable(ctx, framework.ValidateResourceVersionStableInput{
 		ClusterProxy: p, Namespace: namespace,

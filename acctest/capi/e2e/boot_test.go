@@ -16,7 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// stopMachine makes a machine die. What it returns mends it, if MAAS still has it.
+// stopMachine makes a machine die. It returns a function that repairs the
+// machine, if MAAS still has it.
 func (l *lifeWorld) stopMachine(t *testing.T, m sim.Machine) (mend func()) {
 	t.Helper()
 	switch {
@@ -27,10 +28,10 @@ func (l *lifeWorld) stopMachine(t *testing.T, m sim.Machine) (mend func()) {
 		if err := turn("off"); err != nil {
 			t.Fatal(err)
 		}
-		return func() { _ = turn("unknown") } // a VM is no more
+		return func() { _ = turn("unknown") } // a VM is gone by then
 	case l.settings.Drive.HasCommand():
 		l.remote.setOff(m.SystemID, true)
-		if l.isLent(m.SystemID) { // which MAAS may be unable to turn on again: its power may be manual
+		if l.isLent(m.SystemID) { // MAAS may be unable to turn it on again: its power may be manual
 			t.Logf("left out: stop the guest of the lent machine %s; its node is silent anyway", m.Hostname)
 			return func() { l.remote.setOff(m.SystemID, false) }
 		}
@@ -46,15 +47,16 @@ func (l *lifeWorld) stopMachine(t *testing.T, m sim.Machine) (mend func()) {
 	}
 }
 
-// applyCNI gives pods a network where machines boot: without one no node is Ready.
+// applyCNI gives pods a network where machines really boot. Without one no node
+// becomes Ready.
 func (l *lifeWorld) applyCNI(c cluster) {
 	c.t.Helper()
 	if l.workloads != nil {
-		return // a played node is
+		return // simulated nodes need none
 	}
 	file := os.Getenv(cniVariable)
 	if file == "" {
-		c.t.Logf("%s names no manifest: the image is to bring the network of the pods", cniVariable)
+		c.t.Logf("%s names no manifest: the image must contain the network of the pods", cniVariable)
 		return
 	}
 	objects, err := kubetest.ReadManifestFiles(file)
@@ -73,7 +75,8 @@ func (l *lifeWorld) applyCNI(c cluster) {
 	}, c.describe)
 }
 
-// workloadClient is a client of the cluster itself, where its API server is a real one.
+// workloadClient is a client of the cluster's own API server, where that is a
+// real one.
 func (c cluster) workloadClient(ctx context.Context) (client.Client, error) {
 	kubeconfig := &corev1.Secret{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: c.name + "-kubeconfig"}, kubeconfig); err != nil {

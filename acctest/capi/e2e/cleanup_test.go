@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// cleanUp gives the lent machines back and removes what has the prefix of the run. What a
-// life that went well has left is an error.
+// cleanUp gives the lent machines back and removes everything with the prefix
+// of the run. It fails where a life that passed has left something.
 func (l *lifeWorld) cleanUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), sweepTimeout)
 	defer cancel()
@@ -42,7 +42,7 @@ func (l *lifeWorld) cleanUp(t *testing.T) {
 	}
 	for _, what := range append(removed, swept...) {
 		if what != "resource pool "+l.lentPool {
-			t.Errorf("was left, and is removed: %s", what)
+			t.Errorf("leftover, now removed: %s", what)
 		}
 	}
 }
@@ -59,8 +59,8 @@ func (l *lifeWorld) removeRecords(ctx context.Context) (removed []string, err er
 	return removed, err
 }
 
-// wantNothingLeft holds that MAAS and the LXDs have nothing of the run, and that the lent
-// machines are Ready and nobody's.
+// wantNothingLeft checks that MAAS and the LXDs have nothing of the run, and
+// that the lent machines are Ready and without an owner.
 func (l *lifeWorld) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	waitFor(t, "nothing is left in MAAS and LXD", l.polling, func(ctx context.Context) string {

@@ -24,25 +24,26 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// templateVariables are those without a default of all flavors.
+// templateVariables are the variables without a default, of all flavors.
 func templateVariables() map[string]string {
 	return map[string]string{"MAAS_DNS_DOMAIN": domain, "CONTROL_PLANE_MACHINE_IMAGE": imageName(version), "WORKER_MACHINE_IMAGE": imageName(version)}
 }
 
-// cluster is one from a template, alone in a namespace of its name.
+// cluster is a cluster from a template, alone in a namespace of its name.
 type cluster struct {
 	*world
 	t    *testing.T
 	name string
 }
 
-// newCluster makes a cluster as "clusterctl generate cluster" says it.
+// newCluster makes a cluster from the output of "clusterctl generate cluster".
 func (w *world) newCluster(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) cluster {
 	t.Helper()
 	return w.createCluster(t, name, w.generateCluster(t, name, flavor, controlPlanes, workers, more))
 }
 
-// generateCluster is what "clusterctl generate cluster" says.
+// generateCluster returns the objects that "clusterctl generate cluster"
+// prints.
 func (w *world) generateCluster(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) []*unstructured.Unstructured {
 	t.Helper()
 	k := *w.clusterctl
@@ -71,7 +72,7 @@ func (w *world) createCluster(t *testing.T, name string, objects []*unstructured
 	return cluster{w, t, name}
 }
 
-// listObjects lists what the cluster's namespace has.
+// listObjects lists the objects of a kind in the cluster's namespace.
 func (c cluster) listObjects(ctx context.Context, into client.ObjectList) {
 	c.t.Helper()
 	if err := c.List(ctx, into, client.InNamespace(c.name)); err != nil {
@@ -100,8 +101,8 @@ func (c cluster) getObject(ctx context.Context, name string, into client.Object)
 	}
 }
 
-// awaitRunning waits until there are that many machines of that version, all of
-// them with their nodes, and everything says that it is well.
+// awaitRunning waits until the cluster has that many machines of that version,
+// each with its node, and all conditions are good.
 func (c cluster) awaitRunning(machines int, version string) {
 	c.t.Helper()
 	waitFor(c.t, fmt.Sprintf("%s: %d machines of %s", c.name, machines, version), c.polling, func(ctx context.Context) string {
@@ -109,7 +110,7 @@ func (c cluster) awaitRunning(machines int, version string) {
 	}, c.describe)
 }
 
-// missingMachines says what the Machines lack.
+// missingMachines says what the Machines still lack.
 func (c cluster) missingMachines(ctx context.Context, wanted int, version string) (missing []string) {
 	all := c.listMachines(ctx)
 	if len(all) != wanted {
@@ -131,8 +132,8 @@ func (c cluster) missingMachines(ctx context.Context, wanted int, version string
 	return missing
 }
 
-// missingConditions says what does not hold of the cluster, and of what MAAS
-// has of it.
+// missingConditions names the conditions that are not true, of the cluster and
+// of its objects for MAAS.
 func (c cluster) missingConditions(ctx context.Context) (missing []string) {
 	whole, maas := &clusterv1.Cluster{}, &infrav1.MaasCluster{}
 	c.getObject(ctx, c.name, whole)
@@ -151,7 +152,7 @@ func (c cluster) missingConditions(ctx context.Context) (missing []string) {
 	return missing
 }
 
-// describe says all that may explain why something is not so.
+// describe prints what may explain why the cluster is not as wanted.
 func (c cluster) describe() string {
 	var b strings.Builder
 	ctx := c.t.Context()
@@ -182,7 +183,7 @@ func (c cluster) describe() string {
 	return b.String()
 }
 
-// lastErrors are the last errors that a manager of Cluster API's logged.
+// lastErrors are the last errors in the log of a Cluster API manager.
 func lastErrors(log string) string {
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -209,7 +210,7 @@ func (c cluster) scaleControlPlane(controlPlanes int32) {
 	}
 }
 
-// findMachine is MAAS's machine for an object.
+// findMachine finds MAAS's machine for an object.
 func (c cluster) findMachine(m infrav1.MaasMachine) sim.Machine {
 	c.t.Helper()
 	all, err := c.site.Machines(c.t.Context())
@@ -223,7 +224,7 @@ func (c cluster) findMachine(m infrav1.MaasMachine) sim.Machine {
 	return all[at]
 }
 
-// deleteCluster deletes the cluster, and waits until nothing of it is left.
+// deleteCluster deletes the cluster, and waits until it is gone.
 func (c cluster) deleteCluster() {
 	c.t.Helper()
 	c.secrets.collect(c.t, c.world, c.name)

@@ -19,7 +19,7 @@ import (
 )
 
 // TestClusters makes several clusters at once on one MAAS, each with a story of
-// its own. In the end MAAS is as it was, and nothing secret was shown.
+// its own. At the end MAAS is as before, and no secret was shown.
 func TestClusters(t *testing.T) {
 	w := newWorld(t)
 	before := w.readInventory(t)
@@ -34,8 +34,8 @@ func TestClusters(t *testing.T) {
 	w.wantRightsSuffice(t)
 }
 
-// runConcurrently runs tests at once, however few processors there are: they mostly
-// wait. Cluster API's spec does not run where -parallel is set.
+// runConcurrently runs tests at once even on few processors, because they
+// mostly wait. Cluster API's spec does not run where -parallel is set.
 func runConcurrently(t *testing.T, tests map[string]func(*testing.T)) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -45,8 +45,8 @@ func runConcurrently(t *testing.T, tests map[string]func(*testing.T)) {
 	running.Wait()
 }
 
-// wantRightsSuffice holds that the shipped rights were enough. No rights let an event be made in
-// a namespace that Cluster API's spec has deleted since.
+// wantRightsSuffice checks that the shipped rights were enough. No right allows
+// an event in a namespace that Cluster API's spec has deleted.
 func (w *world) wantRightsSuffice(t *testing.T) {
 	t.Helper()
 	for line := range strings.Lines(w.readManagerLog(t)) {
@@ -59,9 +59,9 @@ func (w *world) wantRightsSuffice(t *testing.T) {
 	}
 }
 
-// testMixedCluster is a cluster with VMs as its control plane and workers of bare metal. It
-// grows, loses a worker, moves to another management cluster, and is upgraded
-// there. Its identity goes along.
+// testMixedCluster is a cluster with VMs as its control plane and workers of
+// bare metal. It grows, loses a worker, moves to another management cluster,
+// and is upgraded there. Its identity moves with it.
 func (w *world) testMixedCluster(t *testing.T) {
 	c := w.createCluster(t, "mixed", withIdentity(t, w.generateCluster(t, "mixed", "mixed", 1, 2, nil)))
 	c.createCompanions()
@@ -87,7 +87,8 @@ func (w *world) testMixedCluster(t *testing.T) {
 	c.wantRightsSuffice(t)
 }
 
-// testBareMetalCluster is a cluster without VMs, of machines that no other one takes.
+// testBareMetalCluster is a cluster without VMs, of machines that no other
+// cluster takes.
 func (w *world) testBareMetalCluster(t *testing.T) {
 	c := w.newCluster(t, "metal", "bare-metal", 1, 1, map[string]string{
 		"CONTROL_PLANE_MACHINE_RESOURCEPOOL": metalPool, "WORKER_MACHINE_RESOURCEPOOL": metalPool,
@@ -103,8 +104,9 @@ func (w *world) testBareMetalCluster(t *testing.T) {
 	c.deleteCluster()
 }
 
-// testOneSpare upgrades a control plane of bare metal that has a machine in each of three
-// zones, and one machine more in one of them: it never stands, and ends in three zones.
+// testOneSpare upgrades a control plane of bare metal with one machine in each
+// of three zones. One zone has one more machine. The upgrade never stops, and
+// ends with a machine in each zone.
 func (w *world) testOneSpare(t *testing.T) {
 	c := w.newCluster(t, "spare", "bare-metal", 3, 0, map[string]string{"CONTROL_PLANE_MACHINE_RESOURCEPOOL": sparePool})
 	c.awaitRunning(3, version)
@@ -117,7 +119,7 @@ func (w *world) testOneSpare(t *testing.T) {
 	c.deleteCluster()
 }
 
-// checkNodes holds that each machine is one node of that version, known by one
+// checkNodes checks that each machine is one node of that version, known by one
 // provider id.
 func (c cluster) checkNodes(machines int, version string) {
 	c.t.Helper()
@@ -146,7 +148,7 @@ func (c cluster) checkNodes(machines int, version string) {
 	}
 }
 
-// listNodes are those of the cluster itself.
+// listNodes are the nodes in the cluster's own API server.
 func (c cluster) listNodes() []corev1.Node {
 	c.t.Helper()
 	if c.workloads == nil {
@@ -165,7 +167,7 @@ func (c cluster) listNodes() []corev1.Node {
 	return nil
 }
 
-// listRealNodes are those that a real API server lists.
+// listRealNodes are the nodes in a real API server.
 func (c cluster) listRealNodes() []corev1.Node {
 	c.t.Helper()
 	inside, err := c.workloadClient(c.t.Context())
@@ -179,7 +181,7 @@ func (c cluster) listRealNodes() []corev1.Node {
 	return all.Items
 }
 
-// endpoint is the published one, host:port.
+// endpoint is the published endpoint, host:port.
 func (c cluster) endpoint() string {
 	c.t.Helper()
 	maas := &infrav1.MaasCluster{}
@@ -198,7 +200,7 @@ func (c cluster) controlPlaneMachines() (seen []sim.Machine) {
 	return seen
 }
 
-// checkSpread holds that the control plane's VMs are on hosts in all of the
+// checkSpread checks that the control plane's VMs are on hosts in all the
 // zones, and that Kubernetes says the same.
 func (c cluster) checkSpread(zones ...string) {
 	c.t.Helper()
@@ -216,8 +218,7 @@ func (c cluster) checkSpread(zones ...string) {
 	c.checkZones(zones...)
 }
 
-// checkZones holds that the control plane has a machine in each zone, by the words of
-// Kubernetes.
+// checkZones checks that Kubernetes shows a control-plane machine in each zone.
 func (c cluster) checkZones(zones ...string) {
 	c.t.Helper()
 	var said []string
@@ -232,8 +233,8 @@ func (c cluster) checkZones(zones ...string) {
 	}
 }
 
-// checkAPIRecord holds that the endpoint's name comes to lead to all machines of the
-// control plane and to nothing else: nodes do not wait for it.
+// checkAPIRecord waits until the endpoint's name leads to all machines of the
+// control plane and to nothing else. Nodes do not wait for that.
 func (c cluster) checkAPIRecord(controlPlanes int) {
 	c.t.Helper()
 	var want []string
@@ -255,8 +256,8 @@ func (c cluster) checkAPIRecord(controlPlanes int) {
 	}, c.describe)
 }
 
-// testHealthCheck has the health check of an example replace a worker that loses its
-// power. But it is less patient.
+// testHealthCheck uses the health check of an example, with shorter timeouts.
+// It replaces a worker that loses its power.
 func (c cluster) testHealthCheck() {
 	c.t.Helper()
 	check := &clusterv1.MachineHealthCheck{}
@@ -276,7 +277,7 @@ func (c cluster) testHealthCheck() {
 		}
 		return ""
 	}, c.describe)
-	c.setPower(dead, "unknown") // somebody mends it: the next one may be the same
+	c.setPower(dead, "unknown") // somebody repairs it: the next worker may be the same machine
 	c.awaitRunning(5, version)
 }
 
@@ -292,7 +293,8 @@ func (c cluster) anyWorker() infrav1.MaasMachine {
 	return infrav1.MaasMachine{}
 }
 
-// setPower turns the machine of an object off, or to what MAAS cannot see.
+// setPower turns the machine of an object off, or to a state that MAAS cannot
+// see.
 func (c cluster) setPower(m infrav1.MaasMachine, state string) {
 	c.t.Helper()
 	if err := c.maas.EditMachine(c.findMachine(m).SystemID, sim.MachineEdit{PowerState: &state}); err != nil {

@@ -14,8 +14,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// slowHost is the machine whose LXD takes long: it never ends its first boot
-// until it is told to.
+// slowHost is the machine with a slow LXD: its first boot ends only when the
+// test ends it.
 const slowHost = "host-az3"
 
 // testLXDHosts is a cluster whose machines become LXD hosts, and one whose machine
@@ -51,8 +51,8 @@ func (w *world) testLXDHosts(t *testing.T) {
 	}
 }
 
-// awaitHosts waits until the cluster says that VMs can be made on so many of its
-// machines.
+// awaitHosts waits until the cluster says that VMs can be made on that many of
+// its machines.
 func (c cluster) awaitHosts(ready, all int) {
 	c.t.Helper()
 	want := fmt.Sprintf("%d of %d machines are LXD hosts", ready, all)
@@ -72,8 +72,8 @@ func (c cluster) awaitHosts(ready, all int) {
 	}, c.describe)
 }
 
-// checkProvisioned holds that machines are provisioned whatever their LXD does:
-// the control plane would wait for itself.
+// checkProvisioned checks that machines are provisioned whatever their LXD
+// does. Otherwise the control plane would wait for itself.
 func (c cluster) checkProvisioned(machines int) {
 	c.t.Helper()
 	waitFor(c.t, "all machines are provisioned", c.polling, func(ctx context.Context) string {

@@ -15,12 +15,12 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// providerVersion is the version that the provider is installed as; metadata.yaml has
-// its series.
+// providerVersion is the version under which the provider is installed.
+// metadata.yaml has its series.
 const providerVersion = "v0.10.0"
 
-// installProvider installs the provider as its users do, and runs all managers. More
-// objects are made before those run.
+// installProvider installs the provider as its users do, makes the additional
+// objects, and then runs all managers.
 func (w *world) installProvider(t *testing.T, more ...client.Object) {
 	t.Helper()
 	k, err := w.plane.NewClusterctl(t.Context(), filepath.Join(w.releaseFolder, "clusterctl.yaml"))
@@ -62,7 +62,7 @@ func manifestsFolder(t *testing.T) string {
 	return folder
 }
 
-// buildManager builds the manager's program as the image has it.
+// buildManager builds the manager's program as it is in the image.
 func buildManager(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "capi-bridge")

@@ -17,7 +17,7 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// kindsOfClusters are the kinds whose objects go with their cluster.
+// kindsOfClusters are the kinds whose objects are deleted with their cluster.
 var kindsOfClusters = []schema.GroupVersionKind{
 	clusterv1.GroupVersion.WithKind("Cluster"),
 	clusterv1.GroupVersion.WithKind("Machine"),
@@ -33,7 +33,7 @@ var kindsOfClusters = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("Secret"),
 }
 
-// leftObjects are the cluster's objects that Kubernetes still has.
+// leftObjects are the objects of the cluster that Kubernetes still has.
 func (c cluster) leftObjects(ctx context.Context) (left []string) {
 	for _, kind := range kindsOfClusters {
 		all := &unstructured.UnstructuredList{}
@@ -48,16 +48,18 @@ func (c cluster) leftObjects(ctx context.Context) (left []string) {
 	return left
 }
 
-// inventory is all of MAAS and its LXDs that clusters use up or leave behind.
+// inventory lists everything in MAAS and its LXDs that clusters use or may
+// leave behind.
 type inventory struct {
 	Machines  []string // name, zone, pool, status, owner, image, marks
 	Instances []string // host/project/name
 	Hosts     []string // the VM hosts
 	Names     []string // the DNS resources, with their addresses
-	Addresses []string // that are reserved
+	Addresses []string // reserved addresses
 }
 
-// readInventory looks at MAAS, by its API where the simulator has no other way.
+// readInventory reads MAAS. It uses the API where the simulator has no other
+// way.
 func (w *world) readInventory(t *testing.T) inventory {
 	t.Helper()
 	var seen inventory

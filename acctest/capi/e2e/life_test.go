@@ -14,8 +14,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// TestClusterLife is the life of clusters on the simulator, or on the MAAS that the
-// environment names. It reads nothing but what MAAS, its LXDs and Kubernetes tell.
+// TestClusterLife is the life of clusters on the simulator, or on the MAAS that
+// the environment names. It reads only what MAAS, its LXDs and Kubernetes show.
 func TestClusterLife(t *testing.T) {
 	l := newLifeWorld(t)
 	t.Run("VMs", l.testVMCluster)
@@ -25,8 +25,9 @@ func TestClusterLife(t *testing.T) {
 	l.wantNoSecretLogged(t)
 }
 
-// testVMCluster is a cluster of VMs: it grows and shrinks, all of its machines are replaced, a
-// dead worker too, and it is deleted.
+// testVMCluster is a cluster of VMs. It grows and shrinks, and all of its
+// machines are replaced. A dead worker is replaced, too, and the cluster is
+// deleted.
 func (l *lifeWorld) testVMCluster(t *testing.T) {
 	c := l.newLifeCluster(t, "vms", "lxd")
 	c.awaitRunning(2, l.version)
@@ -51,10 +52,10 @@ func (l *lifeWorld) testVMCluster(t *testing.T) {
 	l.wantNothingLeft(t)
 }
 
-// testLentMachines is a cluster whose workers are the machines that are lent.
+// testLentMachines is a cluster whose workers are the lent machines.
 func (l *lifeWorld) testLentMachines(t *testing.T) {
 	if len(l.lent) < 2 {
-		t.Skipf("%d machines are lent, and it takes two: MAASLXD_ACC_MACHINES names them", len(l.lent))
+		t.Skipf("%d machines are lent, but this needs two: name them in MAASLXD_ACC_MACHINES", len(l.lent))
 	}
 	c := l.newLifeCluster(t, "metal", "mixed")
 	c.awaitRunning(2, l.version)
@@ -78,7 +79,8 @@ func (l *lifeWorld) testLentMachines(t *testing.T) {
 	l.wantNothingLeft(t)
 }
 
-// newLifeCluster makes one with a control plane of one VM, and one worker.
+// newLifeCluster makes a cluster with one VM as its control plane, and one
+// worker.
 func (l *lifeWorld) newLifeCluster(t *testing.T, name, flavor string) cluster {
 	t.Helper()
 	name = l.prefix + name
@@ -107,10 +109,11 @@ func (l *lifeWorld) newLifeCluster(t *testing.T, name, flavor string) cluster {
 	return c
 }
 
-// diskGB is the size of the disks of VMs: enough for an image and a node of no pods.
+// diskGB is the size of the disks of VMs. It is enough for an image and a node
+// without pods.
 const diskGB = "15"
 
-// pinToVMHost puts the VMs of a template on the VM host that may be used.
+// pinToVMHost puts the VMs of a template on the VM host that the run may use.
 func (l *lifeWorld) pinToVMHost(t *testing.T, template *unstructured.Unstructured) {
 	t.Helper()
 	mode, _, _ := unstructured.NestedString(template.Object, "spec", "template", "spec", "provisioningMode")
@@ -139,10 +142,11 @@ func (c cluster) scaleWorkers(to int32) {
 	}
 }
 
-// moreMemory is what machines get more by a rolling update.
+// moreMemory is the memory in MiB that a rolling update adds to machines.
 const moreMemory = 512
 
-// rollMachines has all machines replaced by ones with more memory.
+// rollMachines makes Cluster API replace all machines with ones that have more
+// memory.
 func (c cluster) rollMachines() {
 	c.t.Helper()
 	old := c.systemIDs(func(infrav1.MaasMachine) bool { return true })
@@ -150,7 +154,8 @@ func (c cluster) rollMachines() {
 	c.awaitReplaced(old)
 }
 
-// rollWorkers has the workers replaced: by others, or by those that are given back.
+// rollWorkers makes Cluster API replace the workers: with others, or with those
+// that are released.
 func (c cluster) rollWorkers() {
 	c.t.Helper()
 	names := map[string]bool{}
@@ -179,7 +184,7 @@ func (c cluster) listWorkers() (found []infrav1.MaasMachine) {
 	return found
 }
 
-// systemIDs are those of some of the machines.
+// systemIDs are the ids of those machines that the predicate chooses.
 func (c cluster) systemIDs(some func(infrav1.MaasMachine) bool) map[string]bool {
 	c.t.Helper()
 	ids := map[string]bool{}
@@ -191,7 +196,7 @@ func (c cluster) systemIDs(some func(infrav1.MaasMachine) bool) map[string]bool 
 	return ids
 }
 
-// awaitReplaced waits until the cluster has none of the machines.
+// awaitReplaced waits until none of the machines is in the cluster.
 func (c cluster) awaitReplaced(old map[string]bool) {
 	c.t.Helper()
 	waitFor(c.t, c.name+": all machines are others", c.polling, func(ctx context.Context) string {
@@ -204,7 +209,7 @@ func (c cluster) awaitReplaced(old map[string]bool) {
 	}, c.describe)
 }
 
-// testRemediation has a health check replace a worker that dies.
+// testRemediation lets a health check replace a worker that dies.
 func (l *lifeWorld) testRemediation(c cluster, machines int) {
 	c.t.Helper()
 	check := &clusterv1.MachineHealthCheck{}
@@ -225,7 +230,7 @@ func (l *lifeWorld) testRemediation(c cluster, machines int) {
 		}
 		return ""
 	}, c.describe)
-	mend() // the next one may be the same
+	mend() // the next worker may be the same machine
 	c.awaitRunning(machines, l.version)
 	if err := c.Delete(c.t.Context(), check); err != nil {
 		c.t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
-// proxyAddress is where names of MAAS's DNS are resolved. Cluster API's spec
-// reaches clusters from this process, which reads the variable once.
+// proxyAddress is the proxy that resolves names of MAAS's DNS. Cluster API's
+// spec reaches clusters from this process, which reads the variable once.
 var proxyAddress string
 
-// outerEnvironment is the environment of programs that have nothing to do with that, such as
-// Go's, which may have modules to fetch.
+// outerEnvironment is the environment before that, for other programs. Go, for
+// example, may have to fetch modules.
 var outerEnvironment = os.Environ()
 
 func TestMain(m *testing.M) {
@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if settings == nil || settings.Drive.HasCommand() { // else this system resolves them
-		_ = os.Setenv("HTTPS_PROXY", "http://"+proxyAddress) // the name is a name
+	if settings == nil || settings.Drive.HasCommand() { // else this system resolves the names
+		_ = os.Setenv("HTTPS_PROXY", "http://"+proxyAddress) // setting a variable with a valid name does not fail
 	}
-	_ = os.Setenv("CLUSTERCTL_DISABLE_VERSIONCHECK", "1") // as is this one
+	_ = os.Setenv("CLUSTERCTL_DISABLE_VERSIONCHECK", "1") // nor does this one
 	os.Exit(m.Run())
 }

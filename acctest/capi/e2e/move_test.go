@@ -24,11 +24,12 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// fleetKeySecret is the Secret with the key pair that LXD hosts know.
+// fleetKeySecret is the Secret with the key pair that LXD hosts trust.
 const fleetKeySecret = "maaslxd-lxd-client"
 
-// newManagementCluster is another management cluster, for the same MAAS and the same
-// machines. It has what the documentation says is to be made before a move.
+// newManagementCluster is another management cluster for the same MAAS and the
+// same machines. It has what the documentation tells users to make before a
+// move.
 func (w *world) newManagementCluster(t *testing.T) *world {
 	t.Helper()
 	there := &world{
@@ -46,9 +47,9 @@ func (w *world) newManagementCluster(t *testing.T) *world {
 	return there
 }
 
-// moveTo has clusterctl move the cluster, and all that is told to go along. It
-// returns the cluster there, once everything says that it is well. Of MAAS nothing
-// is changed but the marks, which name the management cluster.
+// moveTo lets clusterctl move the cluster, and everything labelled to move. It
+// returns the cluster in its new place once all conditions are good. In MAAS
+// only the marks change, because they name the management cluster.
 func (c cluster) moveTo(to *world, machines int, version string) cluster {
 	c.t.Helper()
 	before, marked := c.machineIdentities(), len(c.maas.Journal().Calls)
@@ -77,8 +78,8 @@ func (c cluster) moveTo(to *world, machines int, version string) cluster {
 	return there
 }
 
-// isMarkCall tells that a call writes nothing but whose a machine is: the description of
-// a VM, or the owner data of bare metal.
+// isMarkCall reports whether a call writes only the mark: the description of a
+// VM, or the owner data of bare metal.
 func isMarkCall(call sim.Call) bool {
 	switch call.Route {
 	case "PUT machines/{id}/":
@@ -91,15 +92,16 @@ func isMarkCall(call sim.Call) bool {
 	return false
 }
 
-// markAnnotations are the annotations of an object by which its mark goes along, and that
-// it arrived with. A VM keeps the name that the first management cluster gave it. What
-// was begun for a key is recorded with the key: another manager begins with none.
+// markAnnotations are the annotations that carry an object's mark through a
+// move, and that it must still have after it. A VM keeps the name that the
+// first management cluster gave it. The notes of started work name their key,
+// so another manager starts without any.
 var markAnnotations = []string{
 	"infrastructure.cluster.x-k8s.io/maas-key", "infrastructure.cluster.x-k8s.io/maas-attempt", "infrastructure.cluster.x-k8s.io/maas-arrived-paused",
 	"infrastructure.cluster.x-k8s.io/maas-unproven", infrav1.VMNameAnnotation,
 }
 
-// machineIdentity is what a machine is known by.
+// machineIdentity is what identifies a machine.
 type machineIdentity struct {
 	SystemID, ProviderID string
 	Finalizers           []string
@@ -122,7 +124,8 @@ func (c cluster) machineIdentities() map[string]machineIdentity {
 	return found
 }
 
-// writesSince are the calls since so many that change something of the cluster.
+// writesSince returns the later calls that change something of the cluster.
+// calls is the number of calls before.
 func (c cluster) writesSince(calls int) (writes []sim.Call) {
 	c.t.Helper()
 	about := map[string]bool{c.name: true}
@@ -147,21 +150,22 @@ func (c cluster) writesSince(calls int) (writes []sim.Call) {
 }
 
 const (
-	// movedName and stays are called the Secrets and ConfigMaps with clusterctl's
-	// label and those without.
+	// movedName names the Secrets and ConfigMaps with clusterctl's label, and
+	// stays those without.
 	movedName   = "goes"
 	unmovedName = "stays"
-	// moveLabel has clusterctl move what belongs to no cluster.
+	// moveLabel makes clusterctl move an object that belongs to no cluster.
 	moveLabel = "clusterctl.cluster.x-k8s.io/move"
 )
 
-// identityName is what the example calls its identity, and identitySecret the Secret.
+// identityName is the name of the example's identity, and identitySecret that
+// of its Secret.
 const (
 	identityName   = "blue"
 	identitySecret = "maas-blue"
 )
 
-// withIdentity has the cluster among the objects name the example's identity.
+// withIdentity makes the cluster among the objects name the example's identity.
 func withIdentity(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	for _, o := range objects {
@@ -175,7 +179,7 @@ func withIdentity(t *testing.T, objects []*unstructured.Unstructured) []*unstruc
 	return objects
 }
 
-// readExample reads the only object of a kind of an example.
+// readExample reads the only object of a kind from an example.
 func readExample(t *testing.T, file, kind string, into client.Object) {
 	t.Helper()
 	all, err := kubetest.ReadManifestFiles(filepath.Join(repositoryRoot(t), "examples", "capi", file))
@@ -191,8 +195,8 @@ func readExample(t *testing.T, file, kind string, into client.Object) {
 	}
 }
 
-// createCompanions are what users make beside a cluster: the identity that it names, and
-// Secrets and ConfigMaps with clusterctl's label and without.
+// createCompanions makes what users make beside a cluster: the identity that it
+// names, and Secrets and ConfigMaps with and without clusterctl's label.
 func (c cluster) createCompanions() {
 	c.t.Helper()
 	blue, secret := &infrav1.MaasClusterIdentity{}, &corev1.Secret{}
@@ -200,7 +204,8 @@ func (c cluster) createCompanions() {
 	readExample(c.t, "identity.yaml", "Secret", secret)
 	blue.Spec.Endpoint = c.url
 	blue.Spec.AllowedNamespaces.List = []string{c.name}
-	// No more than this cluster needs: the example's are of another site.
+	// Only what this cluster needs: the example's limits are those of another
+	// site.
 	blue.Spec.Limits = infrav1.IdentityLimits{ResourcePools: []string{"default"}, Domains: []string{"example.com", "maas"}}
 	secret.StringData[infrav1.CredentialsKey] = c.key
 	c.createObjects(c.t, secret, blue)
@@ -215,7 +220,7 @@ func (c cluster) createCompanions() {
 	}
 }
 
-// checkCompanions holds what the documentation says of them.
+// checkCompanions checks what the documentation says of them.
 func (c cluster) checkCompanions(there cluster) {
 	c.t.Helper()
 	manager := infrav1.DefaultNamespace

@@ -12,8 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestDistantMachines shows the machines of the run and no others. A guest is off only
-// where a story has turned it off, and has the user-data of its last deployment.
+// TestDistantMachines shows the machines of the run and no others. A guest is
+// off only where a story has turned it off. Its user-data is that of its last
+// deployment.
 func TestDistantMachines(t *testing.T) {
 	t.Parallel()
 	s := sim.StartServer(t, sim.Model{Images: []string{"ubuntu/noble"}, Machines: []sim.MachineModel{{Hostname: "tf-acc-1-a"}, {Hostname: "web"}}})

@@ -12,29 +12,31 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// Variables that name what only clusters need of a MAAS; package realmaas has the others.
+// Variables for what only clusters need of a MAAS; package realmaas has the
+// others.
 const (
 	kubernetesImageVariable   = "MAASLXD_ACC_KUBERNETES_IMAGE"
 	kubernetesVersionVariable = "MAASLXD_ACC_KUBERNETES_VERSION"
 	cniVariable               = "MAASLXD_ACC_KUBERNETES_CNI"
 )
 
-// remoteSite is a MAAS that is a process of its own, or a real one, by its API and by the
-// command that plays its guests. It shows the machines of one run.
+// remoteSite is a MAAS in a process of its own, or a real one. The tests reach
+// it by its API, and its guests by the command that simulates them. It shows
+// the machines of one run.
 type remoteSite struct {
 	api    *realmaas.Client
 	drive  realmaas.Drive
 	isOurs func(realmaas.Machine) bool
 
 	mu       sync.Mutex
-	userData map[string][]byte // of machines that are Deployed: the command is asked once
-	off      map[string]bool   // the machines that a story has turned off
+	userData map[string][]byte // of Deployed machines; the command is asked once for each
+	off      map[string]bool   // the machines that a test has turned off
 }
 
 var _ workload.Site = (*remoteSite)(nil)
 
-// Machines are those of the run. A guest that is played runs from its deployment to its
-// release, unless a story has turned it off.
+// Machines are those of the run. A simulated guest runs from its deployment to
+// its release, unless a test has turned it off.
 func (d *remoteSite) Machines(ctx context.Context) ([]sim.Machine, error) {
 	all, err := d.api.Machines(ctx)
 	if err != nil {
@@ -48,7 +50,7 @@ func (d *remoteSite) Machines(ctx context.Context) ([]sim.Machine, error) {
 			continue
 		}
 		if m.StatusName != "Deployed" {
-			delete(d.userData, m.SystemID) // the next deployment has its own
+			delete(d.userData, m.SystemID) // the next deployment has its own user-data
 		}
 		out := sim.Machine{
 			SystemID: m.SystemID, Hostname: m.Hostname, StatusName: m.StatusName, Owner: m.Owner, Zone: m.Zone.Name, Pool: m.Pool.Name,
@@ -68,7 +70,7 @@ func (d *remoteSite) Machines(ctx context.Context) ([]sim.Machine, error) {
 	return seen, nil
 }
 
-// VerbUserData asks the command, once for each deployment.
+// UserData asks the command once for each deployment.
 func (d *remoteSite) UserData(ctx context.Context, systemID string) ([]byte, error) {
 	d.mu.Lock()
 	data, known := d.userData[systemID]
@@ -86,7 +88,7 @@ func (d *remoteSite) UserData(ctx context.Context, systemID string) ([]byte, err
 	return d.userData[systemID], nil
 }
 
-// Resolve reads MAAS's records.
+// Resolve reads MAAS's DNS resources.
 func (d *remoteSite) Resolve(ctx context.Context, name string) (addresses []string, err error) {
 	records, err := dnsRecords(ctx, d.api)
 	if err != nil {
@@ -111,12 +113,12 @@ type dnsRecord struct {
 	} `json:"ip_addresses"`
 }
 
-// dnsRecords lists all of them.
+// dnsRecords lists all DNS resources.
 func dnsRecords(ctx context.Context, api *realmaas.Client) (all []dnsRecord, err error) {
 	return all, api.GetJSON(ctx, "dnsresources/", &all)
 }
 
-// setOff turns a played guest off, or lets it run again.
+// setOff turns a simulated guest off, or lets it run again.
 func (d *remoteSite) setOff(systemID string, off bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,7 +128,7 @@ func (d *remoteSite) setOff(systemID string, off bool) {
 // readRemoteSettings are those of the MAAS that the environment names, or nil.
 func readRemoteSettings() (*realmaas.Settings, error) { return realmaas.ReadSettings(os.Getenv) }
 
-// isLentMachine tells whether a machine is one of those that the environment lends.
+// isLentMachine reports whether the environment lends a machine.
 func isLentMachine(s *realmaas.Settings, m realmaas.Machine) bool {
 	return slices.ContainsFunc(s.Machines, func(name string) bool {
 		found, err := realmaas.FindMachine([]realmaas.Machine{m}, name)
@@ -134,5 +136,6 @@ func isLentMachine(s *realmaas.Settings, m realmaas.Machine) bool {
 	})
 }
 
-// remotePollInterval is how often played guests are looked at: not faster than a real MAAS bears.
+// remotePollInterval is how often simulated guests are looked at. A real MAAS
+// sets the limit.
 func remotePollInterval(s *realmaas.Settings) time.Duration { return max(s.Interval, time.Second) }

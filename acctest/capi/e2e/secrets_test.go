@@ -16,20 +16,20 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// secrets are texts that nobody may read who may not read Secrets.
+// secrets are texts that only those may read who may read Secrets.
 type secrets struct {
 	mu    sync.Mutex
-	texts map[string]string // where each is from
+	texts map[string]string // where each text is from
 }
 
-// minSecretLineLength is how long a line is that is found nowhere by chance.
+// minSecretLineLength is a length at which no line occurs twice by chance.
 const minSecretLineLength = 40
 
 // tokenPattern finds the tokens by which machines join a cluster.
 var tokenPattern = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
-// addText takes the lines of a text, which may be encoded once more, and tokens in
-// it.
+// addText adds the lines of a text and the tokens in it. The text may be
+// encoded once more.
 func (s *secrets) addText(from, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,8 @@ func (s *secrets) addText(from, text string) {
 	}
 }
 
-// collect takes what the Secrets of a namespace hold, but not certificates,
-// which anyone may know.
+// collect adds the contents of the Secrets of a namespace, without
+// certificates, which are public.
 func (s *secrets) collect(t *testing.T, w *world, namespace string) {
 	t.Helper()
 	all := &corev1.SecretList{}
@@ -66,7 +66,8 @@ func (s *secrets) collect(t *testing.T, w *world, namespace string) {
 	}
 }
 
-// collectOwn takes the manager's: its API key, and the key pair for LXD.
+// collectOwn adds the manager's own secrets: its API key, and the key pair for
+// LXD.
 func (s *secrets) collectOwn(t *testing.T, w *world) {
 	t.Helper()
 	s.addText("the API key", w.key)
@@ -80,7 +81,7 @@ func (s *secrets) collectOwn(t *testing.T, w *world) {
 	s.addText("the key pair for LXD", string(pair.Data[corev1.TLSPrivateKeyKey]))
 }
 
-// sourcesIn says whose secrets stand in a text.
+// sourcesIn names the sources of the secrets in a text.
 func (s *secrets) sourcesIn(text string) (whose []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *secrets) sourcesIn(text string) (whose []string) {
 	return whose
 }
 
-// wantNoneIn fails where a secret stands in a text.
+// wantNoneIn fails where a text contains a secret.
 func (s *secrets) wantNoneIn(t *testing.T, where, text string) {
 	t.Helper()
 	for _, whose := range s.sourcesIn(text) {
@@ -100,8 +101,8 @@ func (s *secrets) wantNoneIn(t *testing.T, where, text string) {
 	}
 }
 
-// TestSecretsAreFound: lines and tokens are, wherever they stand, and what
-// everybody may know is not.
+// TestSecretsAreFound: lines and tokens are found wherever they are, and public
+// texts are not.
 func TestSecretsAreFound(t *testing.T) {
 	t.Parallel()
 	var s secrets
@@ -126,7 +127,7 @@ func TestSecretsAreFound(t *testing.T) {
 	}
 }
 
-// wantNoSecretShown holds that no secret is shown, of all that there were.
+// wantNoSecretShown checks that none of all secrets is shown anywhere.
 func (w *world) wantNoSecretShown(t *testing.T) {
 	t.Helper()
 	w.secrets.collectOwn(t, w)
@@ -136,15 +137,15 @@ func (w *world) wantNoSecretShown(t *testing.T) {
 	w.wantNoSecretLogged(t)
 }
 
-// wantNoSecretLogged holds that neither the manager's log nor events show a secret that is
-// known by now.
+// wantNoSecretLogged checks that neither the manager's log nor events show a
+// secret that was collected so far.
 func (w *world) wantNoSecretLogged(t *testing.T) {
 	t.Helper()
 	w.secrets.wantNoneIn(t, "the manager's log", w.readManagerLog(t))
 	w.wantNoSecretIn(t, &eventsv1.EventList{})
 }
 
-// wantNoSecretIn holds that objects, conditions and all, show no secret.
+// wantNoSecretIn checks that objects and their conditions show no secret.
 func (w *world) wantNoSecretIn(t *testing.T, list client.ObjectList) {
 	t.Helper()
 	if err := w.List(t.Context(), list); err != nil {

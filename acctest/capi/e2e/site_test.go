@@ -15,36 +15,37 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// lifeWorld is a MAAS on which clusters live, and what may be used of it.
+// lifeWorld is a MAAS on which clusters live, and the parts of it that they may
+// use.
 type lifeWorld struct {
 	*world
-	remote   *remoteSite // nil on the simulator of this process
+	remote   *remoteSite // nil: the simulator in this process
 	settings *realmaas.Settings
-	prefix   string // of all that this run makes
-	domain   string // MAAS's own
+	prefix   string // of everything that this run makes
+	domain   string // MAAS's default domain
 	image    string
 	version  string // of Kubernetes
-	vmHost   string // empty: any
+	vmHost   string // empty: any host
 	hostPool string // the resource pool of the VM host
-	lentPool string // that of the run, where the lent machines are
+	lentPool string // the pool of the run, for the lent machines
 	lent     []realmaas.Machine
 	// deadAfterSeconds is how long a node may be silent.
 	deadAfterSeconds int32
 }
 
 const (
-	// playedTimeout is how long a change may take where guests are played: a real MAAS
-	// writes slowly.
+	// playedTimeout is how long a change may take where guests are simulated. A
+	// real MAAS writes slowly.
 	playedTimeout = 20 * time.Minute
-	// bootTimeout is how long it may take where machines boot: five of them, one after
-	// the other.
+	// bootTimeout is how long a change may take where machines really boot:
+	// five of them, one after the other.
 	bootTimeout = 2 * time.Hour
-	// sweepTimeout is how long it may take to give machines back.
+	// sweepTimeout is how long giving machines back may take.
 	sweepTimeout = 30 * time.Minute
 )
 
-// newLifeWorld starts the managers for the MAAS that the environment names or, where it
-// names none, for a simulator.
+// newLifeWorld starts the managers for the MAAS that the environment names.
+// Without one it uses a simulator.
 func newLifeWorld(t *testing.T) *lifeWorld {
 	t.Helper()
 	settings, err := readRemoteSettings()
@@ -72,10 +73,11 @@ func newLifeWorld(t *testing.T) *lifeWorld {
 	return l
 }
 
-// newPrefix begins the names of all that one run makes.
+// newPrefix makes the beginning of the names of everything in one run.
 func newPrefix() string { return fmt.Sprintf("tf-acc-%04x-", rand.Uint32()&0xffff) }
 
-// skipUnlessConfigured skips where the environment does not name what the life takes.
+// skipUnlessConfigured skips the test where the environment does not name what
+// it needs.
 func (l *lifeWorld) skipUnlessConfigured(t *testing.T) {
 	t.Helper()
 	switch {
@@ -88,7 +90,8 @@ func (l *lifeWorld) skipUnlessConfigured(t *testing.T) {
 	}
 }
 
-// startRemote starts all managers for a MAAS of which nothing but its API is reached.
+// startRemote starts all managers for a MAAS that can be reached only by its
+// API.
 func (l *lifeWorld) startRemote(t *testing.T) {
 	t.Helper()
 	api, err := l.settings.Open(t.Context())
@@ -99,7 +102,7 @@ func (l *lifeWorld) startRemote(t *testing.T) {
 	l.remote = &remoteSite{api: api, drive: l.settings.Drive, isOurs: l.isOurs, userData: map[string][]byte{}, off: map[string]bool{}}
 	l.site = l.remote
 	if l.settings.Drive.HasCommand() {
-		l.startPilot(t) // until the lent machines are given back
+		l.startPilot(t) // it runs until the lent machines are given back
 	}
 	l.prepareMachines(t)
 	if !l.settings.Drive.HasCommand() {
@@ -110,21 +113,22 @@ func (l *lifeWorld) startRemote(t *testing.T) {
 	l.startManagers(t, &workload.Options{Site: l.remote, Elsewhere: true, Interval: remotePollInterval(l.settings)})
 }
 
-// startPilot drives the guests that do not boot.
+// startPilot drives the guests that do not really boot.
 func (l *lifeWorld) startPilot(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	none := func(realmaas.Machine) bool { return false } // of the lent ones is an LXD host
+	none := func(realmaas.Machine) bool { return false } // no lent machine is an LXD host
 	go realmaas.NewPilot(l.api, l.settings.Drive, l.isOurs, none, l.settings.Interval, func(why string) { fmt.Fprintln(os.Stderr, "drive:", why) }).Run(ctx)
 }
 
-// isOurs tells whether a machine is this run's: by its name, or because it is lent.
+// isOurs reports whether a machine belongs to this run: its name has the
+// prefix, or it is lent.
 func (l *lifeWorld) isOurs(m realmaas.Machine) bool {
 	return strings.HasPrefix(m.Hostname, l.prefix) || isLentMachine(l.settings, m)
 }
 
-// isLent tells whether a machine is one of those that are lent.
+// isLent reports whether a machine is lent.
 func (l *lifeWorld) isLent(systemID string) bool {
 	for _, m := range l.lent {
 		if m.SystemID == systemID {
@@ -134,9 +138,9 @@ func (l *lifeWorld) isLent(systemID string) bool {
 	return false
 }
 
-// prepareMachines looks at MAAS, and puts the lent machines into a resource pool of the run, so
-// that no cluster takes another one. In the end they are given back, and what has the
-// run's prefix is removed.
+// prepareMachines reads MAAS, and puts the lent machines into a resource pool
+// of the run, so that no cluster takes another machine. At the end they are
+// given back, and everything with the run's prefix is removed.
 func (l *lifeWorld) prepareMachines(t *testing.T) {
 	t.Helper()
 	l.lentPool = l.prefix + "lent"
@@ -158,7 +162,7 @@ func (l *lifeWorld) prepareMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.StatusName != "Ready" || m.Owner != "" {
-			t.Fatalf("the lent machine %s is %s of %q, want Ready and nobody's", m.Hostname, m.StatusName, m.Owner)
+			t.Fatalf("the lent machine %s is %s and owned by %q; want it Ready and without an owner", m.Hostname, m.StatusName, m.Owner)
 		}
 		l.lent = append(l.lent, m)
 		if err := l.api.Change(t.Context(), m.SystemID, url.Values{"pool": {l.lentPool}}); err != nil {
@@ -167,7 +171,8 @@ func (l *lifeWorld) prepareMachines(t *testing.T) {
 	}
 }
 
-// findDomainAndPool finds MAAS's own domain, and the resource pool of the VM host.
+// findDomainAndPool finds MAAS's default domain, and the resource pool of the
+// VM host.
 func (l *lifeWorld) findDomainAndPool(t *testing.T) {
 	t.Helper()
 	for _, d := range l.listFromMAAS(t, "domains/") {

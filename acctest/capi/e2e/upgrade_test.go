@@ -9,14 +9,15 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// upgrade has all machines replaced by ones with an image of another version.
+// upgrade makes Cluster API replace all machines with ones of another version's
+// image.
 func (c cluster) upgrade(to string) {
 	c.t.Helper()
 	c.replaceTemplates(to, to, func(s *infrav1.MaasMachineSpec) { s.Image = imageName(to) })
 }
 
-// replaceTemplates has all machines replaced by ones of other templates, and of another
-// version unless that is empty.
+// replaceTemplates makes Cluster API replace all machines with ones from other
+// templates. If version is not empty, they also have that version.
 func (c cluster) replaceTemplates(version, suffix string, edit func(*infrav1.MaasMachineSpec)) {
 	c.t.Helper()
 	kcp := &controlplanev1.KubeadmControlPlane{}
@@ -32,7 +33,7 @@ func (c cluster) replaceTemplates(version, suffix string, edit func(*infrav1.Maa
 	c.replaceWorkersTemplate(version, suffix, edit)
 }
 
-// replaceWorkersTemplate does so with the workers alone.
+// replaceWorkersTemplate does the same for the workers alone.
 func (c cluster) replaceWorkersTemplate(version, suffix string, edit func(*infrav1.MaasMachineSpec)) {
 	c.t.Helper()
 	workers := &clusterv1.MachineDeployment{}
@@ -47,8 +48,8 @@ func (c cluster) replaceWorkersTemplate(version, suffix string, edit func(*infra
 	}
 }
 
-// newTemplate makes a template like another one but for some fields, and returns its
-// name.
+// newTemplate makes a copy of a template with some changed fields, and returns
+// its name.
 func (c cluster) newTemplate(like, suffix string, edit func(*infrav1.MaasMachineSpec)) string {
 	c.t.Helper()
 	template := &infrav1.MaasMachineTemplate{}

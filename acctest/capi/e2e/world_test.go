@@ -29,17 +29,18 @@ const (
 	newerVersion = "v1.36.3"
 	// hostPool is the resource pool of the machines that become LXD hosts.
 	hostPool = "hosts"
-	// metalPool is that of the machines of the cluster without VMs.
+	// metalPool is the pool of the machines of the cluster without VMs.
 	metalPool = "metal"
-	// sparePool is that of a control plane of bare metal, and of one machine more.
+	// sparePool is the pool of a control plane of bare metal with one machine
+	// to spare.
 	sparePool = "spare"
 )
 
 // imageName is the image with a version's kubelet.
 func imageName(version string) string { return "custom/ubuntu-" + version }
 
-// maasModel is a MAAS with an LXD host, and bare metal for workers and for hosts,
-// in each of three zones, and some machines more.
+// maasModel is a MAAS with three zones. Each zone has an LXD host, and bare
+// metal for workers and for hosts. There are some machines more.
 func maasModel() sim.Model {
 	m := sim.Model{
 		LXDListen: sim.LXDListenAuto, Zones: []string{"az1", "az2", "az3"}, Pools: []string{hostPool, metalPool, sparePool}, Domains: []string{domain},
@@ -65,26 +66,26 @@ func maasModel() sim.Model {
 	return m
 }
 
-// world is a management cluster with all of its managers, and the MAAS that
-// they make clusters on.
+// world is a management cluster with all of its managers, and the MAAS on which
+// they make clusters.
 type world struct {
 	client.Client
 	plane          *kubetest.ControlPlane
 	clusterctl     *kubetest.Clusterctl
 	manager        *kubetest.RunningManager
-	capiManagers   []*kubetest.RunningManager // Cluster API's own
+	capiManagers   []*kubetest.RunningManager // Cluster API's own managers
 	releaseFolder  string                     // what a release ships
-	managerProgram string                     // the manager's
-	maas           *sim.Server                // nil where MAAS is another process, or a real one
-	site           workload.Site              // the machines, and the names, as its users see them
+	managerProgram string                     // the bridge's manager
+	maas           *sim.Server                // nil where MAAS is another process or a real one
+	site           workload.Site              // machines and names, as users see them
 	api            *realmaas.Client           // MAAS's API
 	url, key       string                     // of MAAS
-	workloads      *workload.Workloads        // nil where machines boot
-	secrets        *secrets                   // of all management clusters
+	workloads      *workload.Workloads        // nil where machines really boot
+	secrets        *secrets                   // of all management clusters together
 	polling        polling
 }
 
-// newWorld starts all of it.
+// newWorld starts the simulator and all managers.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	maas := sim.StartServer(t, maasModel())
@@ -93,7 +94,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// startManagers starts all but MAAS. Without options for them, no machines are played.
+// startManagers starts all processes but MAAS. Without options no machines are
+// simulated.
 func (w *world) startManagers(t *testing.T, played *workload.Options) {
 	t.Helper()
 	var err error
@@ -115,10 +117,10 @@ func (w *world) startManagers(t *testing.T, played *workload.Options) {
 	w.installProvider(t)
 }
 
-// environment is what lets the managers reach the clusters.
+// environment has the variables by which the managers reach the clusters.
 func (w *world) environment() []string {
 	if w.workloads == nil {
-		return nil // by this system's resolver
+		return nil // this system's resolver finds them
 	}
 	return w.workloads.Environment()
 }
@@ -158,7 +160,7 @@ func (w *world) credentials() []client.Object {
 	}
 }
 
-// readManagerLog is what the manager has printed.
+// readManagerLog is everything that the manager has printed.
 func (w *world) readManagerLog(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(w.manager.Log)
@@ -168,8 +170,8 @@ func (w *world) readManagerLog(t *testing.T) string {
 	return string(text)
 }
 
-// waitFor asks every now and then until the answer is empty, and fails with the
-// last one, and what more explains it.
+// waitFor asks again and again until nothing is missing. When the time is over
+// it fails with the last answer and a description of the state.
 func waitFor(t *testing.T, what string, p polling, missing func(context.Context) string, explain func() string) {
 	t.Helper()
 	began, last := time.Now(), ""
@@ -188,13 +190,14 @@ func waitFor(t *testing.T, what string, p polling, missing func(context.Context)
 	t.Fatalf("%s: not in %s: %s\n%s", what, p.timeout, last, explain())
 }
 
-// polling is how long a change of a cluster may take, and how often it is looked for.
+// polling is how long a change of a cluster may take, and how often the test
+// looks for it.
 type polling struct{ timeout, interval time.Duration }
 
-// simPolling is that of a simulator in this process.
+// simPolling is for a simulator in this process.
 var simPolling = polling{4 * time.Minute, 200 * time.Millisecond}
 
-// repositoryRoot is the repository's.
+// repositoryRoot is the path of the repository's root.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../..")

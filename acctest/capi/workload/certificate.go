@@ -18,20 +18,20 @@ import (
 	"sigs.k8s.io/cluster-api/util/certs"
 )
 
-// The files that kubeadm finds its authorities in.
+// The files in which kubeadm finds its authorities.
 const (
 	clusterCAFile = "/etc/kubernetes/pki/ca"
 	etcdCAFile    = "/etc/kubernetes/pki/etcd/ca"
 )
 
-// authority signs for a cluster, or for its etcd.
+// authority signs certificates for a cluster, or for its etcd.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
-	pool *x509.CertPool // the certificate alone
+	pool *x509.CertPool // contains this certificate only
 }
 
-// readAuthority takes an authority from the files of the user-data: name.crt
+// readAuthority reads an authority from the files of the user-data: name.crt
 // and name.key.
 func readAuthority(files map[string]string, name string) (*authority, error) {
 	cert, err := certs.DecodeCertPEM([]byte(files[name+".crt"]))
@@ -50,14 +50,15 @@ func readAuthority(files map[string]string, name string) (*authority, error) {
 	return a, nil
 }
 
-// certificateHash is how kubeadm names the authority to those who join.
+// certificateHash is the hash by which joining machines know the authority in
+// kubeadm.
 func (a *authority) certificateHash() string {
 	sum := sha256.Sum256(a.cert.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// newServerCertificate makes a certificate for a server of those names, which are names or
-// addresses, and a key for it. It may show it as a client, too, as etcd does.
+// newServerCertificate makes a certificate with a key for a server. names are
+// DNS names or addresses. The server may also use it as a client, as etcd does.
 func (a *authority) newServerCertificate(names ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

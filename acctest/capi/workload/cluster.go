@@ -28,37 +28,37 @@ import (
 // Client reads and writes the objects of a cluster, without its API server.
 type Client = inmemoryclient.Client
 
-// Cluster is a workload cluster in memory: one that a machine's kubeadm made.
+// Cluster is a workload cluster in memory, made by the kubeadm of a machine.
 type Cluster struct {
-	// Endpoint is host:port, as the user-data names it.
+	// Endpoint is host:port as in the user-data.
 	Endpoint string
 	// Version is the version of Kubernetes that the cluster began with.
 	Version string
 
-	caHash        string // the authority's, which names the cluster
+	caHash        string // hash of the authority; it identifies the cluster
 	clusterConfig string // kubeadm's ClusterConfiguration
 	ca            *authority
 	etcdCA        *authority
-	serverNames   []string // more names of the API server
+	serverNames   []string // additional names of the API server
 	client        Client
 	api           http.Handler
 	etcd          http.Handler
 
 	mu               sync.Mutex
-	etcdNodes        []string                    // the nodes whose etcd runs
-	etcdCertificates map[string]*tls.Certificate // of etcds, by name
+	etcdNodes        []string                    // nodes whose etcd runs
+	etcdCertificates map[string]*tls.Certificate // by the name of the etcd
 }
 
-// Client reads and writes the cluster's objects.
+// Client reads and writes the cluster's objects, without its API server.
 func (c *Cluster) Client() Client { return c.client }
 
-// Nodes are the cluster's nodes.
+// Nodes lists the cluster's nodes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return listObjects[corev1.Node](ctx, c.client, "Node")
 }
 
-// listObjects lists objects of a core kind. The memory keeps what came by a patch
-// without its type, so that a typed list would fail.
+// listObjects lists objects of a core kind. The memory keeps objects that came
+// by a patch without their type, so a typed list would fail.
 func listObjects[T any](ctx context.Context, from Client, kind string, o ...client.ListOption) ([]T, error) {
 	untyped := &unstructured.UnstructuredList{}
 	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
@@ -74,7 +74,7 @@ func listObjects[T any](ctx context.Context, from Client, kind string, o ...clie
 	return objects, nil
 }
 
-// newMemory is what keeps the objects of all clusters.
+// newMemory makes the store for the objects of all clusters.
 func newMemory() (inmemory.Manager, error) {
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -88,7 +88,7 @@ func newMemory() (inmemory.Manager, error) {
 	return inmemory.NewManager(kinds), nil
 }
 
-// newCluster makes the cluster of a plan that initialises one.
+// newCluster makes the cluster of a plan with "kubeadm init".
 func newCluster(memory inmemory.Manager, p plan) (*Cluster, error) {
 	ca, err := readAuthority(p.files, clusterCAFile)
 	if err != nil {
@@ -110,10 +110,10 @@ func newCluster(memory inmemory.Manager, p plan) (*Cluster, error) {
 	return c, nil
 }
 
-// etcdName is the name of the etcd on a node, which is its pod's, too.
+// etcdName is the name of the etcd on a node, and of its pod.
 func etcdName(node string) string { return "etcd-" + node }
 
-// setEtcdMember says whether the etcd of a node runs.
+// setEtcdMember sets whether the etcd of a node runs.
 func (c *Cluster) setEtcdMember(node string, runs bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +123,8 @@ func (c *Cluster) setEtcdMember(node string, runs bool) {
 	}
 }
 
-// etcdCertificate is that of the etcd whose name a client asks for; nil for a
-// name that is none, or one that does not run.
+// etcdCertificate is the certificate of the etcd that a client names. It is nil
+// where there is no such etcd, or where it does not run.
 func (c *Cluster) etcdCertificate(name string) (*tls.Certificate, error) {
 	node, isEtcd := strings.CutPrefix(name, etcdName(""))
 	c.mu.Lock()

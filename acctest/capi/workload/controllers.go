@@ -12,22 +12,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reportNodeReady says whether a node is heard of. One that somebody deleted stays so.
+// reportNodeReady sets whether a node's kubelet reports. A deleted node stays
+// deleted.
 func (c *Cluster) reportNodeReady(ctx context.Context, node string, ready bool) error {
 	n := &corev1.Node{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if isReady(n) == ready {
-		return nil // since when it is so tells how long a node has been dead
+		return nil // the time of the last change says how long a node has been dead
 	}
 	before := n.DeepCopy()
 	setReady(n, ready)
 	return client.IgnoreNotFound(c.client.Patch(ctx, n, client.MergeFrom(before)))
 }
 
-// runControllers does what controllers of the cluster would: pods go with their node,
-// and what is left of etcd has a leader.
+// runControllers does what controllers of the cluster would do. Pods are
+// deleted with their node, and the remaining etcds have a leader.
 func (c *Cluster) runControllers(ctx context.Context) error {
 	if err := c.deleteOrphanedPods(ctx); err != nil {
 		return err
@@ -35,7 +36,7 @@ func (c *Cluster) runControllers(ctx context.Context) error {
 	return c.electEtcdLeader(ctx)
 }
 
-// deleteOrphanedPods deletes the pods of nodes that are not there.
+// deleteOrphanedPods deletes the pods whose nodes are gone.
 func (c *Cluster) deleteOrphanedPods(ctx context.Context) error {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -58,15 +59,15 @@ func (c *Cluster) deleteOrphanedPods(ctx context.Context) error {
 	return nil
 }
 
-// isEtcdRunning tells whether the etcd of a node runs.
+// isEtcdRunning reports whether the etcd of a node runs.
 func (c *Cluster) isEtcdRunning(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.etcdNodes, node)
 }
 
-// electEtcdLeader makes an etcd that runs the leader where the leader does not. Who leads
-// is who did so last.
+// electEtcdLeader makes a running etcd the leader where the leader does not
+// run. The leader is the etcd that became it last.
 func (c *Cluster) electEtcdLeader(ctx context.Context) error {
 	members, err := c.etcdPods(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Cluster) electEtcdLeader(ctx context.Context) error {
 	before := next.DeepCopy()
 	from := time.Now()
 	if !from.After(since.Add(time.Second)) {
-		from = since.Add(time.Second) // whole seconds are told apart only
+		from = since.Add(time.Second) // the times have whole seconds only
 	}
 	next.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = from.Format(time.RFC3339)
 	return client.IgnoreNotFound(c.client.Patch(ctx, next, client.MergeFrom(before)))

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestTidy: etcd has a leader that runs as long as one member does, and pods
-// outlive their machine, but not their node.
+// TestTidy: etcd has a running leader as long as one member runs. Pods outlive
+// their machine, but not their node.
 func TestTidy(t *testing.T) {
 	t.Parallel()
 	c := newClusterOfTwo(t)
@@ -46,7 +46,7 @@ func TestTidy(t *testing.T) {
 	tidy("a")
 	c.setEtcdMember("a", false)
 	tidy("b")
-	pods(8) // of a machine that is off, the API server knows no better
+	pods(8) // the API server does not know that a machine is off
 	if err := c.client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func TestTidy(t *testing.T) {
 	pods(4)
 }
 
-// TestReportAgain: what is said of a node again leaves since when it is so, by
-// which others judge how long it has been dead.
+// TestReportAgain: a repeated report keeps the time of the last change. Others
+// use that time to judge how long a node has been dead.
 func TestReportAgain(t *testing.T) {
 	t.Parallel()
 	c := newClusterOfTwo(t)
@@ -78,7 +78,7 @@ func TestReportAgain(t *testing.T) {
 	}
 }
 
-// newClusterOfTwo is a cluster with the control planes a, which leads, and b.
+// newClusterOfTwo is a cluster with the control planes a, the leader, and b.
 func newClusterOfTwo(t *testing.T) *Cluster {
 	t.Helper()
 	memory, err := newMemory()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDial: names are MAAS's, those of SetHost go before them, and of several
-// addresses one that answers is enough.
+// TestDial: names come from SetHost first, then from MAAS. Of several addresses
+// one that answers is enough.
 func TestDial(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, 0)
@@ -52,8 +52,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestProxy: what the proxy's environment leads to is the server of that name,
-// and nothing that is not TLS.
+// TestProxy: through the variables of Environment a client reaches the server
+// of that name, and only by TLS.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, 0)
@@ -64,7 +64,7 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.SetHost("example.com", "127.0.0.1") // the name that the server's certificate has
+	w.SetHost("example.com", "127.0.0.1") // the name in the server's certificate
 	proxy, err := url.Parse(strings.TrimPrefix(w.Environment()[0], "HTTPS_PROXY="))
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// farawaySite is a MAAS whose machines have addresses that this system has not, and which
-// is away at times.
+// farawaySite is a MAAS whose machines have addresses that this system does not
+// have. At times it does not answer.
 type farawaySite struct {
 	Simulated
 	unreachable atomic.Bool
 }
 
-// Machines fail while MAAS is away.
+// Machines fails while MAAS does not answer.
 func (f *farawaySite) Machines(ctx context.Context) ([]sim.Machine, error) {
 	if f.unreachable.Load() {
 		return nil, errors.New("502 Bad Gateway")
@@ -34,8 +34,9 @@ func (f *farawaySite) Resolve(context.Context, string) ([]string, error) {
 	return []string{"192.0.2.7"}, nil
 }
 
-// TestElsewhere reaches a cluster whose machine has an address of another network, by
-// its published name. It lives on while MAAS cannot be asked, and ends with its machine.
+// TestElsewhere reaches a cluster by its published name. Its machine has an
+// address of another network. It lives on while MAAS cannot be asked, and ends
+// with its machine.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	o, made := newOperator(t, 1), newAuthorities(t)
@@ -58,7 +59,7 @@ func TestElsewhere(t *testing.T) {
 	site.unreachable.Store(false)
 	o.release("m1")
 	waitFor(t, "the cluster is gone", func() bool { return len(w.Clusters()) == 0 })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // nobody may answer for that network
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // no host of that network may answer
 	defer cancel()
 	if _, err := w.Dial(ctx, "tcp", endpoint); err == nil {
 		t.Error("its endpoint answers still")

@@ -16,12 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// handshakeTimeout bounds one look at an endpoint; all of it is on this
+// handshakeTimeout limits one look at an endpoint. All endpoints are on this
 // machine.
 const handshakeTimeout = 2 * time.Second
 
-// checkEndpoint asks the endpoint for its certificate, and fails where nobody answers
-// there, or not by the endpoint's name, or not with one of those authorities.
+// checkEndpoint asks the endpoint for its certificate. It fails where nobody
+// answers, where the certificate lacks the endpoint's name, or where none of
+// the authorities signed it.
 func (w *Workloads) checkEndpoint(ctx context.Context, endpoint string, trusted *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -37,12 +38,12 @@ func (w *Workloads) checkEndpoint(ctx context.Context, endpoint string, trusted 
 	return tls.Client(connection, &tls.Config{RootCAs: trusted, ServerName: host, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
 }
 
-// checkToken tells whether a bootstrap token is one of the cluster's and good
-// still.
+// checkToken returns an error unless a bootstrap token is one of the cluster's
+// and still valid.
 func (c *Cluster) checkToken(ctx context.Context, token string) error {
 	id, secret, found := strings.Cut(token, ".")
 	if !found {
-		return errors.New("the bootstrap token is none: it has no dot")
+		return errors.New("the bootstrap token has no dot")
 	}
 	s := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}
@@ -59,10 +60,11 @@ func (c *Cluster) checkToken(ctx context.Context, token string) error {
 	return nil
 }
 
-// errNoCluster is what a join meets before its cluster is there.
+// errNoCluster is the error of a join before its cluster exists.
 var errNoCluster = errors.New("no machine has initialised the cluster of that authority")
 
-// findOrInitCluster is the cluster that a plan makes, or that it may join now.
+// findOrInitCluster returns the cluster that a plan makes, or that it may join
+// now.
 func (w *Workloads) findOrInitCluster(ctx context.Context, p plan) (*Cluster, error) {
 	if p.initialise {
 		return w.initCluster(ctx, p)

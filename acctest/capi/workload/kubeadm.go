@@ -18,14 +18,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// plan is what a machine's user-data has kubeadm do.
+// plan is what kubeadm does by a machine's user-data.
 type plan struct {
-	initialise    bool // kubeadm init, not join
+	initialise    bool // kubeadm init; false: kubeadm join
 	controlPlane  bool
 	endpoint      string // host:port
 	port          int    // where the machine's own API server listens
-	clusterConfig string // the ClusterConfiguration, of init alone
-	version       string // of Kubernetes, of init alone
+	clusterConfig string // the ClusterConfiguration; of init only
+	version       string // of Kubernetes; of init only
 	serverNames   []string
 	token         string
 	caHashes      []string
@@ -43,8 +43,8 @@ type registration struct {
 	} `json:"kubeletExtraArgs"`
 }
 
-// kubeadmConfig are the fields of kubeadm's configurations, version v1beta4,
-// that bear on what can be seen from outside.
+// kubeadmConfig has those fields of kubeadm's configurations, version v1beta4,
+// whose effects are visible from outside.
 type kubeadmConfig struct {
 	Kind                 string       `json:"kind"`
 	APIVersion           string       `json:"apiVersion"`
@@ -73,18 +73,18 @@ type apiEndpoint struct {
 
 const (
 	kubeadmVersion = "kubeadm.k8s.io/v1beta4"
-	// defaultPort is where an API server listens unless it is told otherwise.
+	// defaultPort is where an API server listens by default.
 	defaultPort = 6443
 )
 
-// errNoKubeadm is what a machine gives that is no node of any cluster.
+// errNoKubeadm is the error of a machine that becomes no node of any cluster.
 var errNoKubeadm = errors.New("no command runs kubeadm")
 
-// kubeadmCommand finds what kubeadm is told to do, and by which file.
+// kubeadmCommand finds the kubeadm command and the file of its configuration.
 var kubeadmCommand = regexp.MustCompile(`\bkubeadm\s+(init|join)\s.*--config[ =](\S+)`)
 
-// readPlan finds the command and its configuration. The host name fills the
-// templates that cloud-init would.
+// readPlan finds the command and its configuration. It fills in the host name
+// where cloud-init would.
 func readPlan(c sim.CloudInit, hostname string) (plan, error) {
 	for _, line := range c.Commands {
 		command := kubeadmCommand.FindStringSubmatch(line)
@@ -93,7 +93,7 @@ func readPlan(c sim.CloudInit, hostname string) (plan, error) {
 		}
 		text, ok := c.Files[command[2]]
 		if !ok {
-			return plan{}, fmt.Errorf("kubeadm %s is to read %s, which nothing writes", command[1], command[2])
+			return plan{}, fmt.Errorf("kubeadm %s reads %s, which no part of the user-data writes", command[1], command[2])
 		}
 		p := plan{initialise: command[1] == "init", files: c.Files, port: defaultPort}
 		if err := p.readConfig(fillHostname(text, hostname)); err != nil {
@@ -104,7 +104,7 @@ func readPlan(c sim.CloudInit, hostname string) (plan, error) {
 	return plan{}, errNoKubeadm
 }
 
-// fillHostname fills in the host name, under the names that cloud-init knows it by.
+// fillHostname fills in the host name in cloud-init's templates for it.
 func fillHostname(text, hostname string) string {
 	return regexp.MustCompile(`\{\{\s*(ds\.meta_data\.local_hostname|ds\.meta_data\.hostname|v1\.local_hostname|local_hostname)\s*\}\}`).
 		ReplaceAllLiteralString(text, hostname)
@@ -134,7 +134,7 @@ func (p *plan) readConfig(text string) error {
 	}
 }
 
-// applyConfig keeps what a document says.
+// applyConfig stores the fields of one document.
 func (p *plan) applyConfig(c kubeadmConfig, text string) {
 	switch c.Kind {
 	case "ClusterConfiguration":
@@ -152,7 +152,8 @@ func (p *plan) applyConfig(c kubeadmConfig, text string) {
 	}
 }
 
-// completeAndCheck completes the plan, and says what kubeadm would refuse.
+// completeAndCheck fills in defaults, and returns the errors that kubeadm would
+// give.
 func (p *plan) completeAndCheck(hostname string) error {
 	p.node.Name = valueOr(p.node.Name, hostname)
 	if strings.Contains(p.node.Name, "{{") {
@@ -177,11 +178,11 @@ func (p *plan) kubeletArg(name string) string {
 	return ""
 }
 
-// failsOnSwap tells whether the kubelet refuses to run with swap, as it does unless
-// it is told otherwise.
+// failsOnSwap reports whether the kubelet refuses to run with swap, which is
+// its default.
 func (p *plan) failsOnSwap() bool { return p.kubeletArg("fail-swap-on") != "false" }
 
-// nodeLabels are those that the kubelet gives its node.
+// nodeLabels are the labels that the kubelet gives its node.
 func (p *plan) nodeLabels() map[string]string {
 	labels := map[string]string{corev1.LabelHostname: p.node.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	for pair := range strings.SplitSeq(p.kubeletArg("node-labels"), ",") {
@@ -192,10 +193,10 @@ func (p *plan) nodeLabels() map[string]string {
 	return labels
 }
 
-// apiServerAddress is host:port of the machine's own API server.
+// apiServerAddress is the address of the machine's own API server, host:port.
 func (p *plan) apiServerAddress(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(p.port)) }
 
-// valueOr is a value, or another one where that is zero.
+// valueOr is the value, or otherwise where the value is zero.
 func valueOr[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {

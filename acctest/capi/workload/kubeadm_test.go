@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestReadPlan: what is wrong with the user-data is said as kubeadm would.
+// TestReadPlan: errors in the user-data are reported as kubeadm would.
 func TestReadPlan(t *testing.T) {
 	t.Parallel()
 	const (
@@ -26,7 +26,7 @@ func TestReadPlan(t *testing.T) {
 		"Join":     {"A worker's.", command, version + token, ""},
 		"Template": {"cloud-init fills the host name in.", command, version + token + "nodeRegistration: {name: '{{ ds.meta_data.local_hostname }}'}\n", ""},
 		"None":     {"A machine that is no node.", "true", "", errNoKubeadm.Error()},
-		"NoFile":   {"The configuration was lost on the way.", strings.ReplaceAll(command, "join-config", "other"), version + token, "which nothing writes"},
+		"NoFile":   {"The configuration was lost on the way.", strings.ReplaceAll(command, "join-config", "other"), version + token, "which no part of the user-data writes"},
 		"Old":      {"An API that kubeadm of today does not read.", command, strings.ReplaceAll(version, "v1beta4", "v1beta2") + token, "only kubeadm.k8s.io/v1beta4"},
 		"NoToken":  {"Nothing says how to trust the cluster.", command, version + "discovery: {bootstrapToken: {apiServerEndpoint: 'a:6443'}}\n", "no bootstrap token"},
 		"NoPort":   {"An endpoint without a port.", command, version + strings.ReplaceAll(token, ":6443", ""), "missing port"},

@@ -14,14 +14,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// operator does to a simulated MAAS what an infrastructure provider would.
+// operator does to a simulated MAAS what an infrastructure provider would do.
 type operator struct {
 	t   *testing.T
 	sim *sim.Sim
 }
 
-// newOperator is the operator of a MAAS with machines m1 to mN, whose
-// addresses are loopback addresses.
+// newOperator makes the operator of a MAAS with machines m1 to mN, which have
+// loopback addresses.
 func newOperator(t *testing.T, machines int) operator {
 	t.Helper()
 	m := sim.Model{
@@ -42,7 +42,7 @@ func newOperator(t *testing.T, machines int) operator {
 
 var nonceCount atomic.Int64
 
-// callAPI calls MAAS's API, in process, and returns the reply's body.
+// callAPI calls MAAS's API in this process, and returns the reply's body.
 func (o operator) callAPI(method, path string, form url.Values) ([]byte, error) {
 	request, err := http.NewRequestWithContext(o.t.Context(), method, "http://maas/MAAS/api/2.0/"+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -78,19 +78,19 @@ func (o operator) deployWithoutSwap(hostname string, data []byte) {
 	o.deployWithSwap(hostname, data)
 }
 
-// deployWithSwap leaves swap to curtin.
+// deployWithSwap deploys a machine and lets curtin make swap.
 func (o operator) deployWithSwap(hostname string, data []byte) {
 	o.t.Helper()
 	o.mustCall(http.MethodPost, "machines/"+o.findMachine(hostname).SystemID+"/?op=deploy", userDataForm(data))
 	o.sim.Settle()
 }
 
-// userDataForm is the form that deploys with those.
+// userDataForm is the form of a deployment with this user-data.
 func userDataForm(data []byte) url.Values {
 	return url.Values{"user_data": {base64.StdEncoding.EncodeToString(data)}}
 }
 
-// release gives a machine back.
+// release releases a machine.
 func (o operator) release(hostname string) {
 	o.t.Helper()
 	o.mustCall(http.MethodPost, "machines/"+o.findMachine(hostname).SystemID+"/?op=release", nil)
@@ -111,7 +111,7 @@ func (o operator) setPower(hostname, state string) {
 	}
 }
 
-// findMachine finds one by its host name.
+// findMachine finds a machine by its host name.
 func (o operator) findMachine(hostname string) sim.Machine {
 	o.t.Helper()
 	for _, m := range o.sim.Machines() {

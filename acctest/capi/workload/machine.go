@@ -11,33 +11,35 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/boot"
 )
 
-// machine is one of MAAS's machines that runs what it was deployed with.
+// machine is one of MAAS's machines that runs its user-data.
 type machine struct {
 	hostname         string
 	userData         []byte
 	plan             plan
 	cluster          *Cluster
-	server           *apiServer // of a control plane that is on
-	apiServerAddress string     // its host:port, as the other machines know it
+	server           *apiServer // of a control plane machine that is on
+	apiServerAddress string     // host:port, as the other machines know it
 	joined           bool       // the node was registered
 	kubeletRuns      bool       // the kubelet reports
 }
 
-// imageVersion finds the version of the kubelet in the name of an image, like
-// "custom/ubuntu-v1.36.2". Of an image that tells none, it is the cluster's.
+// imageVersion finds the kubelet's version in the name of an image, like
+// "custom/ubuntu-v1.36.2". If the name has none, the version is the cluster's.
 var imageVersion = regexp.MustCompile(`v1\.\d+\.\d+`)
 
-// isRunning tells whether a machine runs what was deployed on it. Those whose
-// power MAAS cannot see were turned on by hand.
+// isRunning reports whether a machine runs what was deployed on it. Machines
+// whose power MAAS cannot see count as on.
 func isRunning(m sim.Machine) bool {
 	on := m.PowerState == "on" || m.PowerState == "unknown"
 	return m.StatusName == "Deployed" && on && len(m.IPAddresses) > 0
 }
 
-// errSwapOn is the kubelet's own word for a machine with swap (cm/container_manager_linux.go).
+// errSwapOn is the kubelet's own error for a machine with swap
+// (cm/container_manager_linux.go).
 var errSwapOn = errors.New("the kubelet does not start: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false")
 
-// bootMachine lets the machine go as far as it gets: the error is what it waits for.
+// bootMachine takes the machine as far as it gets. The error says what it waits
+// for.
 func (w *Workloads) bootMachine(ctx context.Context, m *machine, seen sim.Machine) error {
 	if m.kubeletRuns {
 		return nil
@@ -83,7 +85,7 @@ func (w *Workloads) readUserData(ctx context.Context, m *machine) error {
 	return err
 }
 
-// joinNode registers the node, once: a kubelet that comes back finds it.
+// joinNode registers the node once. A kubelet that comes back finds it.
 func (w *Workloads) joinNode(ctx context.Context, m *machine, seen sim.Machine, ip string) error {
 	if m.joined {
 		return nil
@@ -114,7 +116,7 @@ func (w *Workloads) serveAPI(m *machine, ip string) error {
 	return nil
 }
 
-// haltMachine is a machine that stops: by a command, a power cut or its release.
+// haltMachine stops a machine: by a command, a power cut or its release.
 func (w *Workloads) haltMachine(ctx context.Context, m *machine) error {
 	if m.server != nil {
 		m.server.stop()
@@ -131,5 +133,6 @@ func (w *Workloads) haltMachine(ctx context.Context, m *machine) error {
 	return m.cluster.reportNodeReady(ctx, m.plan.node.Name, false)
 }
 
-// hasUserData tells whether the machine is deployed with what it runs.
+// hasUserData reports whether the machine still has the user-data with which it
+// was deployed.
 func (m *machine) hasUserData(userData []byte) bool { return bytes.Equal(m.userData, userData) }

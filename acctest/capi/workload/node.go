@@ -27,8 +27,8 @@ const (
 // staticPods are what the kubelet of a control plane runs besides etcd.
 var staticPods = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// node is what the kubelet registers: without a provider id, unless its
-// arguments say one.
+// nodeObject is the node that the kubelet registers. It has a provider id only
+// where the kubelet's arguments set one.
 func (p *plan) nodeObject(version, ip string) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: p.node.Name, Labels: p.nodeLabels()},
@@ -45,7 +45,8 @@ func (p *plan) nodeObject(version, ip string) *corev1.Node {
 	return n
 }
 
-// nodeTaints are those of the configuration or, where it says none, kubeadm's own.
+// nodeTaints are the taints of the configuration, or kubeadm's own where it has
+// none.
 func (p *plan) nodeTaints() (taints []corev1.Taint) {
 	switch {
 	case p.node.Taints != nil:
@@ -59,8 +60,8 @@ func (p *plan) nodeTaints() (taints []corev1.Taint) {
 	return taints
 }
 
-// setReady sets the node's conditions: as its kubelet reports them, or as they
-// are when nothing was heard of it.
+// setReady sets the node's conditions: those of a kubelet that reports, or
+// those of one that does not.
 func setReady(n *corev1.Node, ready bool) {
 	now := metav1.Now()
 	condition := func(kind corev1.NodeConditionType, good corev1.ConditionStatus, reason string) corev1.NodeCondition {
@@ -77,7 +78,7 @@ func setReady(n *corev1.Node, ready bool) {
 	}
 }
 
-// isReady tells whether the node's kubelet reports.
+// isReady reports whether the node's kubelet reports.
 func isReady(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -99,7 +100,7 @@ func newStaticPod(component, node string) *corev1.Pod {
 	}
 }
 
-// createAll creates what is not there yet.
+// createAll creates those objects that do not exist yet.
 func (c *Cluster) createAll(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
 		if err := c.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -109,8 +110,8 @@ func (c *Cluster) createAll(ctx context.Context, objects ...client.Object) error
 	return nil
 }
 
-// createInitialObjects creates what "kubeadm init" leaves in a cluster, as far as Cluster
-// API looks at it.
+// createInitialObjects creates what "kubeadm init" leaves in a cluster, as far
+// as Cluster API reads it.
 func (c *Cluster) createInitialObjects(ctx context.Context) error {
 	var objects []client.Object
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, metav1.NamespaceSystem} {
@@ -158,8 +159,8 @@ func (c *Cluster) registerNode(ctx context.Context, p plan, version, ip string) 
 	return c.createAll(ctx, p.nodeObject(version, ip))
 }
 
-// newEtcdPod is the pod of an etcd that joins those that are there, or is the
-// first and so their leader.
+// newEtcdPod is the pod of an etcd that joins the existing ones. The first one
+// becomes the leader.
 func (c *Cluster) newEtcdPod(ctx context.Context, node string) (*corev1.Pod, error) {
 	members, err := c.etcdPods(ctx)
 	if err != nil {
@@ -175,10 +176,10 @@ func (c *Cluster) newEtcdPod(ctx context.Context, node string) (*corev1.Pod, err
 	return member, nil
 }
 
-// newEtcdID is a number that no other etcd has.
+// newEtcdID is a random number for a new etcd.
 func newEtcdID() string { return strconv.FormatUint(uint64(rand.Uint32())+1, 10) }
 
-// etcdPods are the pods of the etcds that were not removed from their cluster.
+// etcdPods are the pods of the etcds that are members of their cluster.
 func (c *Cluster) etcdPods(ctx context.Context) (members []corev1.Pod, err error) {
 	pods, err := listObjects[corev1.Pod](ctx, c.client, "Pod", client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"component": etcdPod})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// SetHost gives a name addresses, as /etc/hosts would: for endpoints whose
-// names MAAS does not know. No address takes the name away.
+// SetHost gives a name addresses, as /etc/hosts would, for endpoints whose
+// names MAAS does not know. A call without addresses removes the name.
 func (w *Workloads) SetHost(name string, addresses ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,16 +33,17 @@ func (w *Workloads) resolveName(ctx context.Context, name string) ([]string, err
 	return w.site.Resolve(ctx, name)
 }
 
-// listenAddress is where the API server listens that others know by host:port.
+// listenAddress maps the host:port of an API server to the address where it
+// really listens.
 func (w *Workloads) listenAddress(address string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return valueOr(w.listenAddresses[address], address)
 }
 
-// Dial connects to host:port, where the host may be a name that MAAS's DNS
-// knows. Its addresses are tried in turn. Where the machines are elsewhere, names that
-// MAAS does not know are left to this system's resolver.
+// Dial connects to host:port, where the host may be a name in MAAS's DNS. It
+// tries its addresses in turn. Where the machines are elsewhere, this system's
+// resolver finds the names that MAAS does not know.
 func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -54,7 +55,7 @@ func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn
 			return nil, fmt.Errorf("cannot resolve %s: %w", host, err)
 		}
 		if len(addresses) == 0 && w.mapsAddresses {
-			addresses = []string{host} // such as MAAS's own name: this system's resolver may know it
+			addresses = []string{host} // for example MAAS's own name, which this system's resolver may know
 		}
 	}
 	failed := fmt.Errorf("no such host: MAAS's DNS has no address for %s", host)
@@ -69,8 +70,8 @@ func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn
 }
 
 // Environment are the variables that let a program reach the published
-// endpoints by their names. What it asks of loopback addresses goes there
-// directly.
+// endpoints by their names. Requests to loopback addresses do not use the
+// proxy.
 func (w *Workloads) Environment() []string {
 	return []string{"HTTPS_PROXY=" + w.ProxyURL()}
 }
@@ -79,7 +80,7 @@ func (w *Workloads) Environment() []string {
 // process.
 func (w *Workloads) ProxyURL() string { return "http://" + w.proxy.address }
 
-// proxy is an HTTP proxy for TLS alone, with a resolver of its own.
+// proxy is an HTTP proxy for TLS only, with a resolver of its own.
 type proxy struct {
 	address string
 	http    *http.Server
@@ -89,7 +90,7 @@ type proxy struct {
 	tunnels map[net.Conn]bool
 }
 
-// startProxy listens at an address.
+// startProxy starts a proxy that listens at an address.
 func startProxy(address string, dial func(context.Context, string, string) (net.Conn, error)) (*proxy, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -97,11 +98,11 @@ func startProxy(address string, dial func(context.Context, string, string) (net.
 	}
 	p := &proxy{address: l.Addr().String(), dial: dial, tunnels: map[net.Conn]bool{}}
 	p.http = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = p.http.Serve(l) }() // ends with stop
+	go func() { _ = p.http.Serve(l) }() // stop ends it
 	return p, nil
 }
 
-// stop ends the proxy with its tunnels.
+// stop ends the proxy and its tunnels.
 func (p *proxy) stop() {
 	_ = p.http.Close()
 	p.mu.Lock()
@@ -111,7 +112,7 @@ func (p *proxy) stop() {
 	}
 }
 
-// ServeHTTP makes a tunnel.
+// ServeHTTP answers CONNECT with a tunnel to the host.
 func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		http.Error(rw, "this proxy makes tunnels only", http.StatusMethodNotAllowed)
@@ -136,7 +137,7 @@ func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	relay(here, buffered, there)
 }
 
-// relay copies both ways until both have ended.
+// relay copies in both directions until both have ended.
 func relay(here net.Conn, from io.Reader, there net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { copyAll(there, from) })
@@ -144,8 +145,8 @@ func relay(here net.Conn, from io.Reader, there net.Conn) {
 	both.Wait()
 }
 
-// copyAll copies until the end, and passes the end on. A connection that
-// breaks ends both directions.
+// copyAll copies until the end, and closes the other side's writing. A broken
+// connection ends both directions.
 func copyAll(to net.Conn, from io.Reader) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })

@@ -6,16 +6,16 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// Site is the MAAS whose machines are played. An error says that nothing is known:
-// the machines stay as they are.
+// Site is the MAAS whose machines are simulated. After an error nothing is
+// known, and the machines stay as they are.
 type Site interface {
-	// Machines are those that are played: of each its id, name, status, power state,
-	// addresses and image.
+	// Machines are the simulated ones. Each has its id, name, status, power
+	// state, addresses and image.
 	Machines(ctx context.Context) ([]sim.Machine, error)
-	// UserData is what MAAS hands out to a Deployed machine.
+	// UserData is what MAAS serves to a Deployed machine.
 	UserData(ctx context.Context, systemID string) ([]byte, error)
-	// Resolve finds the addresses of a name in MAAS's DNS; none for a name that it
-	// does not have.
+	// Resolve finds the addresses of a name in MAAS's DNS. For an unknown name
+	// it returns none.
 	Resolve(ctx context.Context, name string) ([]string, error)
 }
 
@@ -24,7 +24,7 @@ type Simulated struct{ Sim *sim.Sim }
 
 var _ Site = Simulated{}
 
-// Machines are the simulator's.
+// Machines are those of the simulator.
 func (s Simulated) Machines(context.Context) ([]sim.Machine, error) { return s.Sim.Machines(), nil }
 
 // UserData is that of the simulator's machine.

@@ -30,7 +30,8 @@ const (
 	token    = "abcdef.0123456789abcdef"
 )
 
-// newAuthorities are what Cluster API would make for a cluster.
+// newAuthorities makes the authorities that Cluster API would make for a
+// cluster.
 func newAuthorities(t *testing.T) secret.Certificates {
 	t.Helper()
 	made := secret.NewCertificatesForInitialControlPlane(&bootstrapv1.ClusterConfiguration{})
@@ -56,7 +57,7 @@ func initData(t *testing.T, made secret.Certificates) []byte {
 	return data
 }
 
-// joinData is that of a worker.
+// joinData is the bootstrap data of a worker.
 func joinData(t *testing.T, made secret.Certificates, token string) []byte {
 	t.Helper()
 	ca, err := readAuthority(filesOf(made), clusterCAFile)
@@ -75,7 +76,7 @@ func joinData(t *testing.T, made secret.Certificates, token string) []byte {
 	return data
 }
 
-// filesOf are the authorities as the user-data writes them.
+// filesOf are the authorities as files of the user-data.
 func filesOf(made secret.Certificates) map[string]string {
 	files := map[string]string{}
 	for _, f := range made.AsFiles() {
@@ -84,7 +85,7 @@ func filesOf(made secret.Certificates) map[string]string {
 	return files
 }
 
-// startMachines runs the machines for the test.
+// startMachines runs the machines until the test ends.
 func startMachines(t *testing.T, o operator) *Workloads {
 	t.Helper()
 	w, err := StartMachines(t.Context(), Options{Site: Simulated{o.sim}, Interval: 20 * time.Millisecond, Log: t.Logf})
@@ -95,7 +96,8 @@ func startMachines(t *testing.T, o operator) *Workloads {
 	return w
 }
 
-// newAdministratorClient is a client with a certificate of the authority, or with none.
+// newAdministratorClient is a client with a certificate of the authority, or
+// without one.
 func newAdministratorClient(t *testing.T, w *Workloads, made secret.Certificates, signed bool) (client.WithWatch, error) {
 	t.Helper()
 	proxy, err := url.Parse(w.ProxyURL())
@@ -123,7 +125,7 @@ func newAdministratorClient(t *testing.T, w *Workloads, made secret.Certificates
 	return client.NewWithWatch(config, client.Options{})
 }
 
-// waitFor waits up to a minute for what takes a moment.
+// waitFor waits up to a minute for something that takes a moment.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
@@ -133,8 +135,8 @@ func waitFor(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestClusterLives goes through a small cluster's life, from a name that is
-// not published yet to the last machine's release.
+// TestClusterLives is the life of a small cluster, from a name that is not
+// published yet to the last machine's release.
 func TestClusterLives(t *testing.T) {
 	t.Parallel()
 	o, made := newOperator(t, 2), newAuthorities(t)
@@ -195,7 +197,7 @@ func TestClusterLives(t *testing.T) {
 	waitFor(t, "the cluster is gone with its last machine", func() bool { return len(w.Clusters()) == 0 })
 }
 
-// wantKubeadmObjects holds what Cluster API and the bridge go by.
+// wantKubeadmObjects checks the objects that Cluster API and the bridge read.
 func wantKubeadmObjects(t *testing.T, admin client.Client) {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -226,8 +228,9 @@ func wantKubeadmObjects(t *testing.T, admin client.Client) {
 	}
 }
 
-// wantWatchShowsAll holds that a client which watches again, and asks for what it missed, is
-// shown all objects before the bookmark: it forgets the others.
+// wantWatchShowsAll checks a client that watches again and asks for missed
+// events. It must see all objects before the bookmark, because it forgets the
+// others.
 func wantWatchShowsAll(t *testing.T, admin client.WithWatch) {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -254,7 +257,8 @@ func wantWatchShowsAll(t *testing.T, admin client.WithWatch) {
 	}
 }
 
-// TestSwap: a kubelet does not start on a machine with swap, and says so.
+// TestSwap: a kubelet does not start on a machine with swap, and reports the
+// reason.
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	o, made := newOperator(t, 1), newAuthorities(t)

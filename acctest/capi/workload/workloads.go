@@ -14,28 +14,29 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// defaultPollInterval is how often machines are looked at: often enough that no
-// test waits for it.
+// defaultPollInterval is how often machines are looked at. It is short, so that
+// no test waits for it.
 const defaultPollInterval = 200 * time.Millisecond
 
-// Options say whose machines run, and how.
+// Options say which machines run, and how.
 type Options struct {
 	// Site deploys the machines.
 	Site Site
-	// Elsewhere tells that the machines' addresses are not this system's. Their API
-	// servers listen at ports of 127.0.0.1, to which Dial and the proxy lead.
+	// Elsewhere says that this system does not have the machines' addresses.
+	// Their API servers listen at ports of 127.0.0.1, to which Dial and the
+	// proxy lead.
 	Elsewhere bool
-	// Interval is how often machines are looked at, 200 ms if zero.
+	// Interval is the time between two looks at the machines; 0 means 200 ms.
 	Interval time.Duration
-	// ProxyAddress is where the proxy listens, a free port of 127.0.0.1 if
-	// empty. A process reads HTTPS_PROXY once: one whose own clients are to use
-	// the proxy by that variable sets it, and so the address, at its start.
+	// ProxyAddress is where the proxy listens; empty means a free port of
+	// 127.0.0.1. A process reads HTTPS_PROXY only once. If the process's own
+	// clients use the proxy, set the variable and this address at its start.
 	ProxyAddress string
-	// Log is told what machines do, one line each; nil for nobody.
+	// Log gets a line for each thing that a machine does; nil means no log.
 	Log func(format string, args ...any)
 }
 
-// Workloads are the insides of a simulator's machines.
+// Workloads are the insides of all machines of a site.
 type Workloads struct {
 	site          Site
 	mapsAddresses bool
@@ -46,7 +47,7 @@ type Workloads struct {
 	cancel        context.CancelFunc
 	done          sync.WaitGroup
 
-	// machines are those that run, or did; the loop's own.
+	// machines are those that run or ran. Only the loop uses the map.
 	machines map[string]*machine
 
 	mu              sync.Mutex
@@ -56,7 +57,7 @@ type Workloads struct {
 	listenAddresses map[string]string // from a machine's host:port to where its API server listens
 }
 
-// StartMachines looks at the simulator's machines until Stop.
+// StartMachines watches the site's machines and runs them until Stop.
 func StartMachines(ctx context.Context, o Options) (*Workloads, error) {
 	memory, err := newMemory()
 	if err != nil {
@@ -91,16 +92,16 @@ func (w *Workloads) Stop() {
 	}
 }
 
-// Clusters are the clusters that machines have initialised and that some
-// machine still has.
+// Clusters are the clusters that machines have initialised and that at least
+// one machine still has.
 func (w *Workloads) Clusters() []*Cluster {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.clusters)
 }
 
-// Problems say of machines, by host name, why they are no nodes yet: what
-// kubeadm would print. Machines whose user-data has no kubeadm are not there.
+// Problems say, by host name, why machines are not nodes yet: what kubeadm
+// would print. Machines whose user-data has no kubeadm are left out.
 func (w *Workloads) Problems() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +119,7 @@ func (w *Workloads) pollMachines(ctx context.Context) {
 	}
 }
 
-// reconcileMachines lets every machine do what it can now.
+// reconcileMachines takes every machine as far as it gets now.
 func (w *Workloads) reconcileMachines(ctx context.Context) {
 	all, err := w.site.Machines(ctx)
 	w.recordProblem("MAAS", err)
@@ -142,7 +143,7 @@ func (w *Workloads) reconcileMachines(ctx context.Context) {
 	}
 }
 
-// reconcileMachine lets one machine boot, run on, or halt.
+// reconcileMachine boots one machine, keeps it running, or halts it.
 func (w *Workloads) reconcileMachine(ctx context.Context, seen sim.Machine) error {
 	m := w.machines[seen.SystemID]
 	if !isRunning(seen) {
@@ -150,7 +151,7 @@ func (w *Workloads) reconcileMachine(ctx context.Context, seen sim.Machine) erro
 			return nil
 		}
 		if seen.StatusName != "Deployed" {
-			delete(w.machines, seen.SystemID) // its disk is another's
+			delete(w.machines, seen.SystemID) // its disk has another deployment
 		}
 		return w.haltMachine(ctx, m)
 	}
@@ -176,7 +177,7 @@ func (w *Workloads) reconcileMachine(ctx context.Context, seen sim.Machine) erro
 	return err
 }
 
-// recordProblem keeps what a machine waits for.
+// recordProblem stores what a machine waits for.
 func (w *Workloads) recordProblem(name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +206,7 @@ func (w *Workloads) dropUnusedClusters() {
 	})
 }
 
-// logf tells people.
+// logf writes a line to Options.Log.
 func (w *Workloads) logf(format string, args ...any) {
 	if w.log != nil {
 		w.log("workload: %s", fmt.Sprintf(format, args...))

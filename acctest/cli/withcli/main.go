@@ -4,7 +4,7 @@
 //	withcli COMMAND …    runs the command with TF_ACC, TF_ACC_TERRAFORM_PATH
 //	                     and what else tests need for that CLI
 //
-// It exits as the command does, and with 1 where no CLI can be had.
+// It exits with the command's status, and with 1 where it finds no CLI.
 package main
 
 import (
@@ -20,7 +20,8 @@ import (
 )
 
 func main() {
-	// A Ctrl-C reaches the command as well, which may have to clean up: it is waited for.
+	// A Ctrl-C also reaches the command, which may have to clean up. Withcli
+	// waits for it.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -28,14 +29,14 @@ func main() {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		os.Exit(max(exit.ExitCode(), 1)) // killed by a signal is -1
+		os.Exit(max(exit.ExitCode(), 1)) // -1 means that a signal killed it
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "withcli:", err)
 		os.Exit(1)
 	}
 }
 
-// run prints the path, or runs the command.
+// run prints the CLI's path, or runs the command.
 func run(ctx context.Context, args []string) error {
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {

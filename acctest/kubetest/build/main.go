@@ -1,10 +1,10 @@
 // Build builds programs for tests of the Cluster API bridge, and prints where
 // they are.
 //
-//	build                        all of them
-//	build etcd kube-apiserver    those, where they are missing
+//	build                        builds all of them
+//	build etcd kube-apiserver    builds these, where they are missing
 //
-// It exits with 1 where one cannot be built.
+// It exits with 1 where a build fails.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// buildPrograms builds and prints.
+// buildPrograms builds the programs and prints their paths.
 func buildPrograms(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		names = programs.Names()

@@ -15,23 +15,22 @@ import (
 	"time"
 )
 
-// Builder builds programs from one module, and keeps them.
+// Builder builds programs from one module, and keeps the binaries.
 type Builder struct {
-	Module string    // absolute; the folder with the module's go.mod and go.sum
-	Tools  string    // absolute; what is built is kept below it
-	Assets string    // absolute; programs that lie here are taken as they are; empty: all are built
-	Log    io.Writer // what is built, and how long that took
+	Module string    // absolute path of the folder with the module's go.mod and go.sum
+	Tools  string    // absolute path; binaries are kept below it
+	Assets string    // absolute path; programs in it are used as they are; empty: all are built
+	Log    io.Writer // which programs are built, and how long that took
 }
 
-// NewBuilder is the Builder of this repository, asked for in any of its
-// modules: it builds from
-// acctest/tools/kube, keeps the programs in .tools/kube and tells the story on
-// standard error. Programs in the folder that KUBEBUILDER_ASSETS names, as
+// NewBuilder makes the Builder of this repository, from any of its modules. It
+// builds from acctest/tools/kube, keeps the programs in .tools/kube and logs on
+// standard error. Programs in the folder of KUBEBUILDER_ASSETS, where
 // setup-envtest installs them, are not built.
 func NewBuilder(ctx context.Context) (*Builder, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/maaslxd/maaslxd").Output()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the repository's root by go list -m: %w", err)
+		return nil, fmt.Errorf("cannot find the repository's root with go list -m: %w", err)
 	}
 	root := strings.TrimSpace(string(out))
 	return &Builder{
@@ -42,10 +41,10 @@ func NewBuilder(ctx context.Context) (*Builder, error) {
 	}, nil
 }
 
-// Bin is where the programs are.
+// Bin knows the paths of programs.
 type Bin struct{ built, assets string }
 
-// Path is where the program of that name is.
+// Path is the path of the program of that name.
 func (b Bin) Path(name string) string {
 	if given := filepath.Join(b.assets, name); b.assets != "" && isFile(given) {
 		return given
@@ -58,11 +57,11 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Build builds those programs that are not there yet. Several processes may
-// ask for the same one: the first builds it, the others wait.
+// Build builds those programs that are missing. Several processes may ask for
+// the same program: the first builds it, the others wait.
 //
 // From an empty build cache the API server takes some five minutes on two
-// processors, all others together two more; they leave 3.2 GB in the cache.
+// processors, and all others together two more. They leave 3.2 GB in the cache.
 func (b *Builder) Build(ctx context.Context, names ...string) (Bin, error) {
 	chosen, err := choosePrograms(names)
 	if err != nil {
@@ -85,8 +84,8 @@ func (b *Builder) Build(ctx context.Context, names ...string) (Bin, error) {
 	return bin, nil
 }
 
-// BuildError is what a program cannot be built for: most often its modules are
-// neither in the module cache nor to be had.
+// BuildError says why a program cannot be built. Most often its modules are
+// neither in the module cache nor available.
 type BuildError struct {
 	Program string
 	Err     error
@@ -95,17 +94,18 @@ type BuildError struct {
 // Error names the program.
 func (e *BuildError) Error() string { return "cannot build " + e.Program + ": " + e.Err.Error() }
 
-// Unwrap is what stood in the way.
+// Unwrap is the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// programsFolder is where the programs of these versions are kept: named after the
-// module's files alone, so that every checkout of them finds the same.
+// programsFolder is the folder for the programs of these versions. Its name
+// depends only on the module's files, so that every checkout with the same
+// files finds the same folder.
 func (b *Builder) programsFolder() (string, error) {
 	hash := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(b.Module, name))
 		if err != nil {
-			return "", fmt.Errorf("cannot tell which versions to build: %w", err)
+			return "", fmt.Errorf("cannot read which versions to build: %w", err)
 		}
 		fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
 	}
@@ -119,7 +119,7 @@ func (b *Builder) buildProgram(ctx context.Context, p program, target string) er
 		return err
 	}
 	began := time.Now()
-	b.logf("building %s %s from its Go module; the first time that takes minutes", p.name, version)
+	b.logf("building %s %s from its Go module; the first build takes minutes", p.name, version)
 	if _, err := b.runGo(ctx, "build", "-ldflags", p.linkFlags(version), "-o", target, p.pkg); err != nil {
 		return err
 	}
@@ -131,9 +131,9 @@ func (b *Builder) buildProgram(ctx context.Context, p program, target string) er
 	return nil
 }
 
-// runGo runs the go command in the module and returns what it prints. The
-// programs are built as their projects do, without cgo, and share with ours what is
-// compiled of the libraries that both have.
+// runGo runs the go command in the module and returns its output. The programs
+// are built without cgo, as their projects build them. They share compiled
+// libraries with ours.
 func (b *Builder) runGo(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.Module
@@ -151,8 +151,8 @@ func (b *Builder) logf(format string, args ...any) {
 	fmt.Fprintf(b.Log, "kube programs: "+format+"\n", args...)
 }
 
-// createOnce makes a file unless it is there. It is made under another name and
-// then moved, so that nobody sees half of it.
+// createOnce makes a file unless it exists. It makes the file under another
+// name and then moves it, so that nobody sees half of it.
 func createOnce(ctx context.Context, name string, create func(target string) error) error {
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// lockPoll is how often a process looks whether another one is done: builds
-// take minutes.
+// lockPoll is how often a process checks whether another one has released the
+// lock. Builds take minutes.
 const lockPoll = 200 * time.Millisecond
 
-// acquireLock holds off other processes that ask for the same lock, until unlock is
-// called or this process ends.
+// acquireLock waits for the lock. It then keeps out other processes until
+// unlock is called or this process ends.
 func acquireLock(ctx context.Context, name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

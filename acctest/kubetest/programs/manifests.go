@@ -11,7 +11,7 @@ import (
 
 // Component is one of Cluster API's providers, as a release ships it.
 type Component struct {
-	Program   string // the manager
+	Program   string // the manager's program
 	Kind      string // in clusterctl's configuration
 	Name      string // in clusterctl's configuration
 	Release   string // folder of a local repository
@@ -28,8 +28,8 @@ var Components = []Component{
 	{ControlPlaneManager, "ControlPlaneProvider", "kubeadm", "control-plane-kubeadm", "control-plane-components.yaml", "capi-kubeadm-control-plane-controller-manager", "capi-kubeadm-control-plane-system", "controlplane/kubeadm/config/default"},
 }
 
-// Repository is a local clusterctl repository of Cluster API's own providers:
-// folders <release>/<version>/ with manifests and metadata.
+// Repository is a local clusterctl repository of Cluster API's own providers.
+// It has folders <release>/<version>/ with manifests and metadata.
 type Repository struct {
 	Dir     string // absolute
 	Version string // v1.14.2
@@ -40,9 +40,9 @@ func (r Repository) File(c Component) string {
 	return filepath.Join(r.Dir, c.Release, r.Version, c.Manifests)
 }
 
-// WriteRepository writes the manifests of the very module that the managers are
-// built from, unless they are there already. Contract labels and webhooks are
-// what kustomize adds to the bare definitions.
+// WriteRepository writes the manifests of the module from which the managers
+// are built, unless they exist. kustomize adds contract labels and webhooks to
+// the bare definitions.
 func (b *Builder) WriteRepository(ctx context.Context) (Repository, error) {
 	folder, err := b.programsFolder()
 	if err != nil {
@@ -93,8 +93,8 @@ func (b *Builder) writeComponents(ctx context.Context, kustomize string, r Repos
 	return nil
 }
 
-// moduleDir is the folder of a module's sources, which are downloaded where
-// they are missing.
+// moduleDir is the folder of a module's sources. It downloads them where they
+// are missing.
 func (b *Builder) moduleDir(ctx context.Context, module string) (string, error) {
 	dir, err := b.runGo(ctx, "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil || dir != "" {

@@ -1,11 +1,11 @@
 // Package programs builds the programs that tests of the Cluster API bridge
-// run as they are: etcd, Kubernetes' API server and controller manager,
-// Cluster API's managers and clusterctl, and what writes manifests.
+// need: etcd, Kubernetes' API server and controller manager, Cluster API's
+// managers and clusterctl, and the generators of manifests.
 //
 // Their sources are the Go modules that acctest/tools/kube names, so a machine
-// with nothing but Go can run everything. What was built is kept below .tools
-// by the hash of that module's files, and built again only where they change.
-// None of it is ever shipped.
+// with only Go can run everything. Built programs are kept below .tools by the
+// hash of that module's files, and are built again only when the files change.
+// No release contains them.
 package programs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// The programs, by the name that Build and Bin.Path take.
+// The names of the programs, for Build and Bin.Path.
 const (
 	Etcd                  = "etcd"
 	KubeAPIServer         = "kube-apiserver"
@@ -27,12 +27,12 @@ const (
 	Kustomize             = "kustomize"
 )
 
-// program says how one is built.
+// program says how to build a program.
 type program struct {
 	name    string
 	pkg     string // the main package
-	module  string // the module that the version is of
-	version string // the package that holds the version; empty for none
+	module  string // the module that has the version
+	version string // the package with the version's variable; empty: none
 }
 
 const (
@@ -42,8 +42,8 @@ const (
 	kubeModule         = "k8s.io/kubernetes"
 )
 
-// allPrograms are the programs, in the order in which they are built: what most tests
-// need comes first.
+// allPrograms are the programs in the order in which they are built. Those that
+// most tests need come first.
 var allPrograms = []program{
 	{Etcd, "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", ""},
 	{KubeAPIServer, "k8s.io/kubernetes/cmd/kube-apiserver", kubeModule, kubeVersionPackage},
@@ -65,11 +65,12 @@ func Names() []string {
 	return names
 }
 
-// choosePrograms are the programs of those names, in the order in which they are built.
+// choosePrograms returns the programs of those names, in the order in which
+// they are built.
 func choosePrograms(names []string) ([]program, error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("no program is called %q; there are %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("no program has the name %q; the names are %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	var chosen []program
@@ -81,9 +82,9 @@ func choosePrograms(names []string) ([]program, error) {
 	return chosen, nil
 }
 
-// linkFlags leaves the debugging tables out, and writes the version in:
-// kube-apiserver says it to its clients, and Cluster API's managers refuse a
-// cluster that tells none.
+// linkFlags leaves the debugging tables out, and sets the version.
+// kube-apiserver tells its version to clients, and Cluster API's managers
+// refuse a cluster without one.
 func (p program) linkFlags(version string) string {
 	flags := []string{"-s", "-w"}
 	if p.version == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLinkFlags: a program tells its version, as its project's release does.
+// TestLinkFlags: a program prints its version, as its project's release does.
 func TestLinkFlags(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -36,7 +36,7 @@ func TestLinkFlags(t *testing.T) {
 	}
 }
 
-// TestBuildRefusesUnknownNames, with a list of those that there are.
+// TestBuildRefusesUnknownNames, with a list of the known ones.
 func TestBuildRefusesUnknownNames(t *testing.T) {
 	t.Parallel()
 	_, err := (&Builder{Module: t.TempDir()}).Build(t.Context(), Etcd, "kubelet")
@@ -45,7 +45,7 @@ func TestBuildRefusesUnknownNames(t *testing.T) {
 	}
 }
 
-// TestAssetsAreTaken: what setup-envtest installed is not built.
+// TestAssetsAreTaken: programs that setup-envtest installed are not built.
 func TestAssetsAreTaken(t *testing.T) {
 	t.Parallel()
 	assets, module := t.TempDir(), t.TempDir()
@@ -64,8 +64,8 @@ func TestAssetsAreTaken(t *testing.T) {
 	}
 }
 
-// TestFolderFollowsTheModule: other versions are kept apart, and nothing but
-// the module's files counts.
+// TestFolderFollowsTheModule: other versions have other folders, and only the
+// module's files count.
 func TestFolderFollowsTheModule(t *testing.T) {
 	t.Parallel()
 	folder := func(mod, sum string) string {
@@ -90,8 +90,8 @@ func TestFolderFollowsTheModule(t *testing.T) {
 	}
 }
 
-// TestOnce: many may ask for a file at once; it is made once, whole, and made
-// again where that failed.
+// TestOnce: several processes may ask for a file at once. It is made once and
+// complete, and made again after a failure.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
@@ -124,7 +124,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceGivesUp: who waits for another process ends with its ctx.
+// TestOnceGivesUp: waiting for another process ends with ctx.
 func TestOnceGivesUp(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")

@@ -1,6 +1,6 @@
-// Check looks at a release before anybody gets it: names, contents and sums, as the
-// registries of Terraform and OpenTofu want them. Then it installs the provider from
-// its archive.
+// Check checks a release before anybody gets it. It compares names, contents
+// and checksums with what the registries of Terraform and OpenTofu want. Then
+// it installs the provider from its archive.
 //
 //	check FOLDER
 package main
@@ -51,6 +51,6 @@ func run(ctx context.Context, folder string) error {
 	if err := made.Install(ctx, found.Path); err != nil {
 		return err
 	}
-	fmt.Printf("release: %s in %s is whole, and %s installs it\n", made.Version, folder, found)
+	fmt.Printf("release: %s in %s is complete, and %s installs it\n", made.Version, folder, found)
 	return nil
 }

@@ -6,7 +6,7 @@ action "maaslxd_rescue" "enter" {
   }
 }
 
-# And go on: terraform apply -invoke=action.maaslxd_rescue.exit
+# Leave rescue mode: terraform apply -invoke=action.maaslxd_rescue.exit
 action "maaslxd_rescue" "exit" {
   config {
     machine = "node1"

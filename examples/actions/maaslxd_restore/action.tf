@@ -1,4 +1,4 @@
-# Back to a snapshot: terraform apply -invoke=action.maaslxd_restore.web
+# Restore a snapshot: terraform apply -invoke=action.maaslxd_restore.web
 action "maaslxd_restore" "web" {
   config {
     machine        = "web-1"

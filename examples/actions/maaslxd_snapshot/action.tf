@@ -3,7 +3,7 @@ resource "maaslxd_vm" "web" {
   vm_host = "kvm1"
   deploy  = { image = "ubuntu/noble" }
 
-  # Before an apply changes the VM, LXD keeps what it was.
+  # Each apply that changes the VM first takes a snapshot.
   lifecycle {
     action_trigger {
       events  = [before_update]

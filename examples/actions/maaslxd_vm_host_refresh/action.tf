@@ -3,7 +3,7 @@ resource "maaslxd_vm_host" "kvm1" {
   machine = "node1"
   deploy  = { image = "ubuntu/noble" }
 
-  # MAAS looks at the storage pools again whenever the host was changed.
+  # After each change of the host, MAAS reads its storage pools again.
   lifecycle {
     action_trigger {
       events  = [after_update]

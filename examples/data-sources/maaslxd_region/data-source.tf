@@ -1,4 +1,4 @@
-# Stop where the key is no administrator's, before anything is planned.
+# The plan fails where the API key is not an administrator's.
 data "maaslxd_region" "this" {
   lifecycle {
     postcondition {

@@ -1,4 +1,4 @@
-# The availability zones, to make something in each of them.
+# The availability zones, to place a VM in each.
 data "maaslxd_zones" "all" {}
 
 output "zones" {

@@ -1,4 +1,4 @@
-# Makes the fleet on the MAAS of MAAS_API_URL, looks at it, grows it, and
+# Makes the fleet on the MAAS of MAAS_API_URL, checks it, grows it, and
 # destroys it.
 run "spreads" {
   assert {

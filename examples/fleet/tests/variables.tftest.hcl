@@ -1,4 +1,4 @@
-# What the module refuses, found without a MAAS.
+# Values that the module refuses. The tests need no MAAS.
 run "no_hosts" {
   command = plan
 

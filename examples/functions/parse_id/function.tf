@@ -1,4 +1,4 @@
-# The system ids of the Nodes of a cluster, by their providerIDs.
+# The system ids of a cluster's Nodes, from their providerIDs.
 variable "provider_ids" {
   type    = list(string)
   default = ["maas-lxd://az1/4y3h7n", "maas://az2/8wbxqe"]

@@ -1,4 +1,4 @@
-# terraform query -generate-config-out=machines.tf writes what imports these machines.
+# terraform query -generate-config-out=machines.tf writes the import blocks.
 list "maaslxd_machine" "unmanaged" {
   provider         = maaslxd
   include_resource = true

@@ -1,4 +1,4 @@
-# terraform query -generate-config-out=vms.tf writes what imports these VMs.
+# terraform query -generate-config-out=vms.tf writes the import blocks.
 list "maaslxd_vm" "unmanaged" {
   provider         = maaslxd
   include_resource = true

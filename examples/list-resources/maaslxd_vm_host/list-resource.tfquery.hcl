@@ -1,4 +1,4 @@
-# terraform query -generate-config-out=hosts.tf writes what imports these VM hosts.
+# terraform query -generate-config-out=hosts.tf writes the import blocks.
 list "maaslxd_vm_host" "az1" {
   provider         = maaslxd
   include_resource = true

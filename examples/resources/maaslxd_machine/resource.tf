@@ -1,23 +1,23 @@
-# A Ready machine gets Ubuntu, and is Ready again for others after a destroy.
+# Ubuntu on a Ready machine. After a destroy the machine is Ready again.
 resource "maaslxd_machine" "db" {
   name    = "db-1"
   machine = "node1"
 
-  # Changing this deploys the machine anew.
+  # A change redeploys the machine.
   deploy = {
     image                = "ubuntu/noble"
     user_data_wo         = file("${path.module}/cloud-init.yaml")
     user_data_wo_version = 1
   }
 
-  # These change in place. A destroy puts back what the machine had before.
+  # These change in place. A destroy restores what the machine had before.
   pool = "kvm"
   tags = ["database"]
 
-  # No plan and nobody in MAAS releases it while this is true.
+  # While this is true, no plan and no user of MAAS can release the machine.
   deletion_protection = false
 
-  # Its disks are overwritten at both ends when it is given back.
+  # A release overwrites the first and the last part of each disk.
   release = { erase = "quick" }
 }
 

@@ -1,4 +1,4 @@
-# The smallest Ready machine that will do, with a fixed address.
+# The smallest Ready machine that fits, with a fixed address.
 resource "maaslxd_machine" "any" {
   name = "db-2"
 
@@ -16,13 +16,13 @@ resource "maaslxd_machine" "any" {
     }
   }
 
-  # A deployment of metal takes its time. What is not done by then is gone on
-  # with by the next apply.
+  # Bare metal takes long to deploy. If the time runs out, the next apply
+  # continues.
   timeouts = {
     create = "90m"
   }
 
-  # Dependents wait for a machine that is there.
+  # Dependents wait until the machine is deployed.
   lifecycle {
     postcondition {
       condition     = self.status == "Deployed"

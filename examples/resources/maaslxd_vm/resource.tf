@@ -1,4 +1,4 @@
-# A VM that is deployed, with two disks and a fixed address.
+# A deployed VM with two disks and a fixed address.
 resource "maaslxd_vm" "web" {
   name       = "web-1"
   vm_host    = "lxd-a"
@@ -20,7 +20,7 @@ resource "maaslxd_vm" "web" {
   domain = "example.com"
   tags   = ["web"]
 
-  # Changing this makes the VM anew.
+  # A change replaces the VM.
   deploy = {
     image                = "ubuntu/noble"
     user_data_wo         = file("${path.module}/cloud-init.yaml")
@@ -28,8 +28,7 @@ resource "maaslxd_vm" "web" {
   }
 }
 
-# A VM that is only composed and commissioned: it stays Ready, for others to
-# deploy.
+# A VM that is composed and commissioned, but not deployed. It stays Ready.
 resource "maaslxd_vm" "spare" {
   name    = "spare-1"
   vm_host = "lxd-a"

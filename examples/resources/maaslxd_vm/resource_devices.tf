@@ -1,11 +1,11 @@
-# A VM with a GPU and a TPM of its VM host. It needs VMs that are made in LXD itself:
-# composer = "lxd" in the provider block, or a MAAS without VM hosts.
+# A VM with a GPU and a TPM of its VM host. Devices need VMs that are made in LXD
+# itself: composer = "lxd" in the provider block, or a MAAS without VM hosts.
 resource "maaslxd_vm" "render" {
   name    = "render-1"
   vm_host = "lxd-a"
 
-  # Instance options of LXD. Options that have an attribute of their own, such as
-  # memory, are an error of the plan.
+  # Instance options of LXD. An option with an attribute of its own, such as memory,
+  # is an error of the plan.
   config = {
     "boot.autostart" = "true"
     "user.team"      = "studio"
@@ -19,6 +19,6 @@ resource "maaslxd_vm" "render" {
     tpm0 = { type = "tpm" }
   }
 
-  # A GPU comes and goes while the VM is off.
+  # LXD adds and removes a GPU only while the VM is off.
   allow_stopping_for_update = true
 }

@@ -1,5 +1,5 @@
-# A VM whose network is chosen by VLAN and fabric. It has an IPv4 address that MAAS
-# assigns, and an IPv6 address of the same VLAN besides.
+# A VM on a network that VLAN and fabric choose. MAAS assigns its IPv4 address. It
+# also has an IPv6 address on the same VLAN.
 resource "maaslxd_vm" "edge" {
   name    = "edge-1"
   vm_host = "lxd-a"

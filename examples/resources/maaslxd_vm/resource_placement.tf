@@ -1,5 +1,5 @@
-# Four VMs of one group: two in each of the two zones, and there on different
-# VM hosts as long as there are any.
+# Four VMs of one group: two in each of two zones. Within a zone they are on
+# different VM hosts if it has several.
 resource "maaslxd_vm" "api" {
   count = 4
 
@@ -15,7 +15,7 @@ resource "maaslxd_vm" "api" {
   memory_mib = 4096
 }
 
-# vm_host tells which VM host was chosen. It is kept.
+# vm_host is the chosen VM host. The VM stays there.
 output "api" {
   value = { for vm in maaslxd_vm.api : vm.name => { host = vm.vm_host, zone = vm.zone } }
 }

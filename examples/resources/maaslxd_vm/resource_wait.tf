@@ -1,7 +1,6 @@
-# A create that runs out of time ends with a warning, and the next apply goes
-# on. The postcondition makes that an error for whatever depends on the VM, so
-# that nothing is built on a VM that is not there yet. It costs nothing when
-# the VM is done in time.
+# A create that runs out of time ends with a warning, and the next apply
+# continues. With the postcondition it is an error instead, so that nothing is
+# built on an unfinished VM.
 resource "maaslxd_vm" "db" {
   name    = "db-1"
   vm_host = "lxd-a"
@@ -22,7 +21,7 @@ resource "maaslxd_vm" "db" {
   }
 }
 
-# Made only once the VM is deployed.
+# Made after the VM is deployed.
 output "db_addresses" {
   value = maaslxd_vm.db.ip_addresses
 }

@@ -3,6 +3,6 @@ import {
   to = maaslxd_vm_host.node1
   identity = {
     system_id = "4y3h7n"
-    # maas = "…" refuses the import in another MAAS. The data source maaslxd_region tells the mark.
+    # maas = "…" refuses the import in another MAAS. The data source maaslxd_region has the mark.
   }
 }

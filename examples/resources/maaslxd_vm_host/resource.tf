@@ -1,5 +1,5 @@
-# A Ready machine becomes an LXD host: MAAS makes the bridge br0 on it, deploys
-# it, and it sets LXD up with a ZFS pool of 50 GB.
+# A Ready machine becomes an LXD host. MAAS makes its bridge br0 and deploys it. At
+# its first boot it sets LXD up with a ZFS pool of 50 GB.
 resource "maaslxd_vm_host" "node1" {
   name    = "kvm-1"
   machine = "node1"
@@ -11,14 +11,14 @@ resource "maaslxd_vm_host" "node1" {
   cpu_overcommit    = 4
   memory_overcommit = 1
 
-  # Changing this makes the host anew.
+  # A change replaces the host.
   deploy = {
     image = "ubuntu/noble"
   }
 }
 
-# VMs are made on it as soon as it is ready, and are gone before it is. By its id
-# they stay when it is renamed, and the plan replaces them when it is replaced.
+# Terraform makes this VM after the host, and destroys it before the host. vm_host is
+# the id: a renamed host keeps its VMs, and a replaced host gets new ones.
 resource "maaslxd_vm" "web" {
   name    = "web-1"
   vm_host = maaslxd_vm_host.node1.id

@@ -1,5 +1,5 @@
-# A host with two NICs on a switch that speaks LACP. The host has its address on the
-# untagged VLAN, by br0. VMs also join br100, which is on VLAN 100 and has no address.
+# A host with two NICs on a switch with LACP. The host has its address on br0, on the
+# untagged VLAN. VMs can also join br100, which is on VLAN 100 and has no address.
 resource "maaslxd_vm_host" "bonded" {
   name    = "kvm-3"
   machine = "node1"

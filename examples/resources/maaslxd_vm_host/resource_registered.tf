@@ -1,5 +1,5 @@
-# An LXD that runs already, and trusts the certificate of the fleet for the
-# project. VMs that it has become machines of MAAS, and are power-cycled.
+# A running LXD that trusts the fleet's certificate for the project. MAAS adopts the
+# VMs in the project, and power-cycles them.
 resource "maaslxd_vm_host" "old" {
   name               = "kvm-old"
   address            = "10.0.0.250"

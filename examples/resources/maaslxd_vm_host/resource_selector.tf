@@ -1,6 +1,6 @@
-# The smallest Ready machine that will do, with two storage pools in files on the
-# disk that it boots from. A pool on a disk of its own, by source, is for a
-# machine that is named: only then is it known which disk that is.
+# The smallest Ready machine that fits, with two storage pools in files on its boot
+# disk. For a pool on a disk of its own (source), name the machine: its disks must be
+# known.
 resource "maaslxd_vm_host" "any" {
   name = "kvm-2"
 
@@ -31,14 +31,14 @@ resource "maaslxd_vm_host" "any" {
     }
   }
 
-  # A deployment of metal takes its time. What is not done by then is gone on
-  # with by the next apply.
+  # Bare metal takes long to deploy. If the time runs out, the next apply
+  # continues.
   timeouts = {
     create = "90m"
   }
 
-  # A machine that will not get there is given back at once, and its disks are
-  # overwritten at both ends whenever it is.
+  # A machine that fails is released at once. Each release overwrites the first and
+  # the last part of its disks.
   on_create_failure = "release"
   release           = { erase = "quick" }
 }

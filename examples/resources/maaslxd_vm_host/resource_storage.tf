@@ -1,5 +1,5 @@
-# A host with two disks. The operating system has a logical volume of 30 GB on the first disk.
-# LXD has the second disk as a whole for its storage pool.
+# A host with two disks. The operating system has a logical volume of 30 GB on the
+# first disk. LXD uses the whole second disk for its storage pool.
 resource "maaslxd_vm_host" "storage" {
   name    = "kvm-4"
   machine = "node1"
