@@ -44,6 +44,10 @@ func TestRun(t *testing.T) {
 			reason: "A block of code is no sentence.",
 			file:   "docs/a.md", content: "```\n" + long + "\n```\n",
 		},
+		"CodeInFront": {
+			reason: "A sentence may begin with code.",
+			file:   "docs/a.md", content: clause + ". `auto`: " + clause + ".\n",
+		},
 		"Abbreviation": {
 			reason: "An abbreviation ends no sentence.",
 			file:   "docs/a.md", content: strings.Replace(long, "for the machine", "for e.g. Machines", 1),

@@ -131,7 +131,7 @@ func splitSentences(paragraph string) [][]string {
 	words := strings.Fields(paragraph)
 	for i, word := range words {
 		current = append(current, word)
-		if !endsSentence(word) || i+1 < len(words) && unicode.IsLower([]rune(words[i+1])[0]) && words[i+1] != "code" {
+		if !endsSentence(word) || i+1 < len(words) && unicode.IsLower([]rune(words[i+1])[0]) && !strings.HasPrefix(words[i+1], "code") {
 			continue
 		}
 		sentences, current = append(sentences, current), nil
