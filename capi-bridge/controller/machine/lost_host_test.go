@@ -71,7 +71,7 @@ func TestHostThatIsLostIsNotReady(t *testing.T) {
 		"Released":   {"Its VM host is still listed.", edit(sim.MachineEdit{StatusName: ptr.To("Ready")}), infrav1.MachineReleasedReason, "released"},
 		"Broken":     {"Somebody works on it.", edit(sim.MachineEdit{StatusName: ptr.To("Broken")}), infrav1.MachineStateUndefinedReason, "Broken"},
 		"Off":        {"Its LXD does not run.", edit(sim.MachineEdit{PowerState: ptr.To("off")}), infrav1.MachinePoweredOffReason, "switched off"},
-		"Others":     {"It would be a host of theirs.", edit(sim.MachineEdit{OwnerData: &map[string]string{"maaslxd-key": "somebody/else"}}), infrav1.ConflictReason, "somebody else's"},
+		"Others":     {"It would be a host of theirs.", edit(sim.MachineEdit{OwnerData: &map[string]string{"maaslxd-key": "somebody/else"}}), infrav1.ConflictReason, "belongs to somebody else by now"},
 		"Unregister": {"It was taken apart in order.", (*machineWorld).unregisterHost, infrav1.MachineReleasedReason, "released"},
 		"Removed": {"MAAS has neither machine nor VM host.", func(w *machineWorld, m *infrav1.MaasMachine) {
 			w.unregisterHost(m)
