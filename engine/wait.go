@@ -125,7 +125,7 @@ func (f *failureStreak) nextPause(pause time.Duration, err error) (time.Duration
 	if !errors.Is(err, ErrBusy) {
 		f.cause = err
 	}
-	scarce := isRoomMissing(err)
+	scarce := IsRoomMissing(err)
 	if scarce && f.roomMissingSince.IsZero() {
 		f.roomMissingSince = time.Now()
 	}
@@ -146,8 +146,8 @@ func (f *failureStreak) finalError(err error) error {
 	return err
 }
 
-// isRoomMissing tells whether missing room is the cause.
-func isRoomMissing(err error) bool {
+// IsRoomMissing tells whether missing room on the VM hosts is the cause.
+func IsRoomMissing(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Type == InsufficientResources
 }

@@ -40,7 +40,7 @@ func TestIdentitiesShareARegion(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := step("b", "web-2")
-	if spec, ok := errors.AsType[*engine.SpecError](err); !ok || !strings.Contains(spec.Message, "meant for the VM web-1") {
+	if spec, ok := errors.AsType[*engine.SpecError](err); !ok || !strings.Contains(spec.Message, "is the address of the VM web-1, which this run is still making") {
 		t.Errorf("the second VM of one address: %v", err)
 	}
 	if n := len(s.Instances()); n != 1 {

@@ -41,7 +41,7 @@ func TestFlags(t *testing.T) {
 		"Negative":     {reason: "Time goes forward.", args: []string{"--maas-timeout=-1s"}, flag: "--maas-timeout", says: "more than 0"},
 		"NoRate":       {reason: "Calls need a rate.", args: []string{"--kube-api-qps=0"}, flag: "--kube-api-qps", says: "more than 0"},
 		"NoComposer":   {reason: "There are two, and auto.", args: []string{"--composer=vcenter"}, flag: "--composer", says: `no composer "vcenter"`},
-		"NoPort":       {reason: "Ports end.", args: []string{"--webhook-port=70000"}, flag: "--webhook-port", says: "no port"},
+		"NoPort":       {reason: "Ports end.", args: []string{"--webhook-port=70000"}, flag: "--webhook-port", says: "70000 is not a port"},
 		"NoWebhooks":   {reason: "0 is none.", args: []string{"--webhook-port=0"}},
 		"NoLedger":     {reason: "A ledger must be somewhere.", args: []string{"--ledger="}, flag: "--ledger", says: "no ledger"},
 		"LedgerFiles":  {reason: "A file needs no certificate.", args: []string{"--ledger-cert=x"}, flag: "--ledger-cert", says: "names none"},

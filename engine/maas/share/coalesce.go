@@ -64,10 +64,11 @@ type coalescer struct {
 	openBatch    *batch        // has not begun; nil if there is none
 	lastArrival  time.Time     // of the last reader
 	meanGap      time.Duration // between readers that join one call, a moving average
-	usualReaders int           // of one call, lately
+	usualReaders int           // of one call, lately; assumedReaders before the first call
+	hasCounted   bool          // usualReaders were counted, not assumed
 	steadyRun    int           // calls in a row with usualReaders
 	lastAnswered time.Time     // end of the last call that had usualReaders; zero: none yet
-	meanAnswer   time.Duration // how long MAAS takes to answer, a moving average; zero: it has not
+	meanAnswer   time.Duration // how long MAAS takes to answer, a moving average
 }
 
 type batch struct {
@@ -257,10 +258,12 @@ func (c *coalescer) closeBatch(b *batch) []string {
 		if c.steadyRun++; len(b.keys) != c.usualReaders {
 			c.steadyRun = 0
 		}
-		c.usualReaders = max(len(b.keys), c.usualReaders/2)
-		if c.meanAnswer == 0 { // no call was answered yet: usualReaders was assumed
-			c.usualReaders = len(b.keys)
+		if c.hasCounted {
+			c.usualReaders /= 2
+		} else {
+			c.usualReaders = 0 // it was assumed
 		}
+		c.usualReaders, c.hasCounted = max(len(b.keys), c.usualReaders), true
 	}
 	return slices.Sorted(maps.Keys(b.keys))
 }
