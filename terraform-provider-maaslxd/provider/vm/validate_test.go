@@ -101,7 +101,7 @@ func TestBadInput(t *testing.T) {
 		"AnnotationBlank":  {"MAAS refuses blanks in keys.", object{"annotations": object{"a b": "x"}, "deploy": object{}}, "annotations", "letters, digits"},
 		"AnnotationLong":   {"MAAS keeps 255 characters of a key.", object{"annotations": object{strings.Repeat("k", 256): "x"}, "deploy": object{}}, "annotations", "1 to 255"},
 		"AnnotationOurs":   {"Others must not write our marks.", object{"annotations": object{"maaslxd-key": "x"}, "deploy": object{}}, "annotations", "marks of this program"},
-		"AnnotationOp":     {"MAAS drops it.", object{"annotations": object{"op": "x"}, "deploy": object{}}, "annotations", "to itself"},
+		"AnnotationOp":     {"MAAS drops it.", object{"annotations": object{"op": "x"}, "deploy": object{}}, "annotations", `MAAS uses the key "op" itself`},
 		"AnnotationEmpty":  {"MAAS takes it for a removal.", object{"annotations": object{"app": ""}, "deploy": object{}}, "annotations", "between 1 and 4096"},
 		"AnnotationHuge":   {"An annotation is a note, not a file.", object{"annotations": object{"app": strings.Repeat("x", 4097)}, "deploy": object{}}, "annotations", "between 1 and 4096"},
 		"OptionOwn":        {"The attribute cores exists for it.", object{"config": object{"limits.cpu": "4"}}, "config", "cores and pinned_cores"},
