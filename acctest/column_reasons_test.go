@@ -31,6 +31,7 @@ var notOnLXD = map[string]string{
 	"TestAccHostNamesSwapped":             lxdNoHostNumber,
 	"TestAccHostServerIsTold":             lxdNoHostNumber,
 	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
+	"TestAccWorkflowComposerChanged":      lxdNoHostRecord,
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,
 	"TestAccWorkflowMoveGuide":            lxdNoCompose,
 	"TestAccWorkflowMoveRefused":          lxdNoCompose,

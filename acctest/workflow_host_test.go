@@ -203,3 +203,26 @@ resource "maaslxd_vm" "web" {
 	x.findMachine(t, "web-0")
 	x.findMachine(t, "web-1")
 }
+
+// TestAccWorkflowComposerChanged makes a VM host that MAAS composes on, and then has VMs made
+// in LXD. The plan is empty, a new VM is made in LXD, and a destroy leaves nothing: MAAS's VM
+// host goes, too.
+func TestAccWorkflowComposerChanged(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	config := func(body string) string { return x.configReachingLXD(hostOnNode1()+body, `composer = "lxd"`) }
+	w.configure(t, config(""))
+	w.wantEmptyPlan(t)
+	w.configure(t, config(vmOnTestHost("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
+		t.Error(err)
+	}
+	if n := x.sim.Journal().Count("DELETE vm-hosts/{id}/"); n != 1 {
+		t.Errorf("MAAS's VM host was removed %d times", n)
+	}
+}
