@@ -82,8 +82,8 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 		calls       int           // at most, for 400 machines
 		took        time.Duration // at most; the work alone is a share of it
 	}{
-		"Quick":        {"Work is nearly nothing, and MAAS takes longer.", 10, time.Millisecond, false, 40, 1200 * time.Millisecond},
-		"Idle":         {"A computer with nothing else to do: two of ten readers work while MAAS answers the others.", 10, 5 * time.Millisecond, false, 50, 2700 * time.Millisecond},
+		"Quick":        {"Work is nearly nothing.", 10, time.Millisecond, false, 40, 1200 * time.Millisecond},
+		"Idle":         {"A computer with nothing else to do.", 10, 5 * time.Millisecond, false, 40, 2800 * time.Millisecond},
 		"Busy":         {"Readers come further apart than the shortest window.", 10, 30 * time.Millisecond, false, 40, 15 * time.Second},
 		"Loaded":       {"And ever further.", 10, 100 * time.Millisecond, false, 40, 49 * time.Second},
 		"Uneven":       {"A long gap is not the end of the crowd.", 10, 50 * time.Millisecond, true, 44, 25 * time.Second},

@@ -28,11 +28,7 @@ const (
 	// A call begins fullBatchDelay after its last reader once it has as many readers as
 	// each of the last steadyCalls calls. A walk has no more readers at once. One call in
 	// probeEveryCalls waits longer for more readers, because a walk may have grown.
-	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 12, 2 * time.Millisecond
-	// A steady call leaves one reader in lateShare to the next call, if lateReaders says so.
-	// The late readers work while MAAS answers; without them everybody would wait. For
-	// example, 10 readers of 1,000 VMs make 123 calls instead of 100, and 125 are allowed.
-	lateShare = 5
+	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 8, 2 * time.Millisecond
 	// maxNames and maxIDs bound the keys of one request. 50 hostnames of 63 letters make a
 	// URL of 4 KB, half of what nginx accepts. 200 ids of 6 letters make 2 KB.
 	maxNames, maxIDs = 50, 200
@@ -68,7 +64,6 @@ type coalescer struct {
 	hasCounted   bool          // usualReaders were counted, not assumed
 	steadyRun    int           // calls in a row with usualReaders
 	lastAnswered time.Time     // end of the last call that had usualReaders; zero: none yet
-	meanAnswer   time.Duration // how long MAAS takes to answer, a moving average
 }
 
 type batch struct {
@@ -152,7 +147,7 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 	if c.usualReaders == 1 {
 		return minQuietTime
 	}
-	if c.hasEnoughReaders(b) {
+	if c.hasOnlyRead() && len(b.keys) == c.usualReaders && c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0 {
 		return max(fullBatchDelay, c.minGather)
 	}
 	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
@@ -167,25 +162,6 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 		wait = max(wait, c.lastArrival.Sub(c.lastAnswered)/part)
 	}
 	return min(max(wait, c.minGather), maxQuietTime)
-}
-
-// hasEnoughReaders tells whether a batch of a steady walk begins without waiting for more.
-// A batch with more readers than usual waits: the walk may have grown.
-func (c *coalescer) hasEnoughReaders(b *batch) bool {
-	isSteady := c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0
-	readers := len(b.keys)
-	return c.hasOnlyRead() && isSteady && readers >= c.usualReaders-c.lateReaders() && readers <= c.usualReaders
-}
-
-// lateReaders is how many of the usual readers a steady batch leaves to the next one. It is
-// none where an answer takes more than half of the time in which a batch gathers: a further
-// call costs more than the late readers save. It is none below an eighth: they save little.
-func (c *coalescer) lateReaders() int {
-	gathering := time.Duration(c.usualReaders) * c.meanGap
-	if c.meanAnswer < gathering/8 || c.meanAnswer > gathering/2 {
-		return 0
-	}
-	return c.usualReaders / lateShare
 }
 
 // newBatch opens a batch with its first reader.
@@ -203,19 +179,15 @@ func (c *coalescer) newBatch(ctx context.Context) *batch {
 
 func (c *coalescer) runBatch(b *batch) {
 	c.gatherReaders(b)
-	keys := c.closeBatch(b)
-	sent := time.Now()
-	found, err := c.fetch(b.ctx, keys)
-	c.noteAnswered(b, time.Since(sent))
+	found, err := c.fetch(b.ctx, c.closeBatch(b))
+	c.noteAnswered(b)
 	b.finish(found, err)
 }
 
-// noteAnswered notes when the readers of a full call go on with their work, and how long
-// MAAS has taken.
-func (c *coalescer) noteAnswered(b *batch, took time.Duration) {
+// noteAnswered notes when the readers of a full call go on with their work.
+func (c *coalescer) noteAnswered(b *batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.meanAnswer += (took - c.meanAnswer) / 8
 	if b.isComplete {
 		c.lastAnswered = time.Now()
 	}
@@ -248,22 +220,22 @@ func (c *coalescer) closeBatch(b *batch) []string {
 	if c.openBatch == b {
 		c.openBatch = nil
 	}
-	switch {
-	case b.startedEarly:
-	case c.hasEnoughReaders(b): // tells nothing of those who are late
-		b.isComplete = true
-		c.steadyRun++
-	default:
-		b.isComplete = len(b.keys) >= c.usualReaders
-		if c.steadyRun++; len(b.keys) != c.usualReaders {
-			c.steadyRun = 0
-		}
-		if c.hasCounted {
-			c.usualReaders /= 2
-		} else {
-			c.usualReaders = 0 // it was assumed
-		}
-		c.usualReaders, c.hasCounted = max(len(b.keys), c.usualReaders), true
+	if !b.startedEarly {
+		c.countReaders(b)
 	}
 	return slices.Sorted(maps.Keys(b.keys))
+}
+
+// countReaders takes the readers of a batch into what is usual. The first batch counts as it
+// is, because usualReaders was assumed before.
+func (c *coalescer) countReaders(b *batch) {
+	readers := len(b.keys)
+	b.isComplete = readers >= c.usualReaders
+	if c.steadyRun++; readers != c.usualReaders {
+		c.steadyRun = 0
+	}
+	if c.hasCounted {
+		readers = max(readers, c.usualReaders/2)
+	}
+	c.usualReaders, c.hasCounted = readers, true
 }
