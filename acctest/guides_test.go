@@ -2,10 +2,14 @@ package acctest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -175,6 +179,61 @@ func TestAccGuideFirstFleet(t *testing.T) {
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccGuideSimulator starts the simulator by the commands of the first guide, and makes the
+// fleet of the guide on it.
+func TestAccGuideSimulator(t *testing.T) {
+	t.Parallel()
+	if isOnSite() {
+		t.Skip("runs only on the simulator, which the guide starts")
+	}
+	skipUnlessInColumn(t)
+	tools, clone := t.TempDir(), filepath.Join(t.TempDir(), "maaslxd")
+	world, err := os.ReadFile("../examples/demo/world.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{filepath.Join(clone, "examples/demo"), filepath.Join(clone, "../my-fleet")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(clone, "examples/demo/world.json"), world, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeStandIn(t, tools, "make", fmt.Sprintf("[ \"$*\" = build ] && exec go build -C '%s' -o '%s/bin/' ./maassim", here, clone))
+	simulator := exec.CommandContext(t.Context(), "sh", "-euc",
+		blockOf(t, "first-fleet", shellBlocks, "Simulate a MAAS")+"env | grep ^MAAS_API_\necho \"PID=$!\"")
+	simulator.Dir = clone
+	simulator.Env = append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := simulator.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { endPrintedProcess(t, string(out)) })
+
+	w := newWorkspace(t, firstFleet(t)).newCIRunner(t, false)
+	w.env = append(w.env, regexp.MustCompile(`(?m)^MAAS_API_.*$`).FindAllString(string(out), -1)...)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// endPrintedProcess ends the process whose id a script has printed as PID=….
+func endPrintedProcess(t *testing.T, out string) {
+	t.Helper()
+	id, err := strconv.Atoi(regexp.MustCompile(`(?m)^PID=(\d+)$`).FindStringSubmatch(out)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(id, syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
 }
