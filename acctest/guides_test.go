@@ -213,6 +213,7 @@ func TestAccGuideSimulator(t *testing.T) {
 		blockOf(t, "first-fleet", shellBlocks, "Simulate a MAAS")+"env | grep ^MAAS_API_\necho \"PID=$!\"")
 	simulator.Dir = clone
 	simulator.Env = append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	simulator.Stderr = os.Stderr // no pipe, because the simulator outlives the script
 	out, err := simulator.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
