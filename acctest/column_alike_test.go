@@ -31,6 +31,8 @@ var alikeOnLXD = map[string]string{
 	"TestAccGuideCI":            alikeProviderSetting,
 	"TestAccGuideDayTwo":        alikeMachineRecord,
 	"TestAccGuideRestart":       alikeMachineRecord,
+	"TestAccGuideSimulator":     alikeMachineRecord,
+	"TestAccGuideSnapshot":      "TestAccWorkflowSnapshot takes and restores snapshots of real LXDs",
 	"TestAccGuideLedgerService": alikeLedger,
 	"TestAccPlanRules":          "TestAccWorkflowAttributes changes sizes in LXD, and the rule of removed lines is the same",
 

@@ -2,10 +2,14 @@ package acctest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -168,26 +172,92 @@ func TestAccGuideFirstFleet(t *testing.T) {
 	if len(hosts) != 2 || hosts["api-1"] == hosts["api-2"] {
 		t.Errorf("want each VM on a VM host of its own, got %v", hosts)
 	}
+	for name := range hosts {
+		if got := x.findMachine(t, name).StatusName; got != "Deployed" {
+			t.Errorf("%s is %s, want it Deployed", name, got)
+		}
+	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAccGuideDayTwo applies the VMs of the guide: one is off, one is protected, and one is
-// redeployed.
+// TestAccGuideSimulator starts the simulator by the commands of the first guide, and makes the
+// fleet of the guide on it.
+func TestAccGuideSimulator(t *testing.T) {
+	t.Parallel()
+	if isOnSite() {
+		t.Skip("runs only on the simulator, which the guide starts")
+	}
+	skipUnlessInColumn(t)
+	tools, clone := t.TempDir(), filepath.Join(t.TempDir(), "maaslxd")
+	world, err := os.ReadFile("../examples/demo/world.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{filepath.Join(clone, "examples/demo"), filepath.Join(clone, "../my-fleet")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(clone, "examples/demo/world.json"), world, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeStandIn(t, tools, "make", fmt.Sprintf("[ \"$*\" = build ] && exec go build -C '%s' -o '%s/bin/' ./maassim", here, clone))
+	simulator := exec.CommandContext(t.Context(), "sh", "-euc",
+		blockOf(t, "first-fleet", shellBlocks, "Simulate a MAAS")+"env | grep ^MAAS_API_\necho \"PID=$!\"")
+	simulator.Dir = clone
+	simulator.Env = append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	simulator.Stderr = os.Stderr // no pipe, because the simulator outlives the script
+	out, err := simulator.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { endPrintedProcess(t, string(out)) })
+
+	w := newWorkspace(t, firstFleet(t)).newCIRunner(t, false)
+	w.env = append(w.env, regexp.MustCompile(`(?m)^MAAS_API_.*$`).FindAllString(string(out), -1)...)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// endPrintedProcess ends the process whose id a script has printed as PID=….
+func endPrintedProcess(t *testing.T, out string) {
+	t.Helper()
+	id, err := strconv.Atoi(regexp.MustCompile(`(?m)^PID=(\d+)$`).FindStringSubmatch(out)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(id, syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccGuideDayTwo applies the VMs of the guide on the fleet of the first guide: one is off,
+// one is protected, and one is redeployed.
 func TestAccGuideDayTwo(t *testing.T) {
 	t.Parallel()
-	x := newSimulatedTarget(t)
-	var config string
+	x := newMetalTarget(t)
+	config := firstFleet(t)
 	for _, title := range []string{"A VM that is off", "A VM that nobody deletes by mistake", "Redeploy with each release"} {
 		config += configurationOf(t, "day-two", title)
 	}
 	w := newWorkspace(t, x.config(config))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
-	if got := x.findMachine(t, "web-1").PowerState; got != "off" {
-		t.Errorf("web-1 is %s, want it off", got)
+	if got := x.findMachine(t, "spare-1").PowerState; got != "off" {
+		t.Errorf("spare-1 is %s, want it off", got)
+	}
+	for _, name := range []string{"spare-1", "books-1", "worker-1"} {
+		if got := x.findMachine(t, name).Host; got != "kvm-1" {
+			t.Errorf("%s is on %s, want it on kvm-1", name, got)
+		}
 	}
 	w.wantCommandFailure(t, `VM books-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
 
@@ -211,9 +281,8 @@ func TestAccGuideDayTwo(t *testing.T) {
 // TestAccGuideRestart restarts a VM by the action of the guide.
 func TestAccGuideRestart(t *testing.T) {
 	t.Parallel()
-	x := newSimulatedTarget(t)
-	config := strings.ReplaceAll(configurationOf(t, "day-two", "A VM that is off"), "stopped", "running") + configurationOf(t, "day-two", "Restart a VM once")
-	w := newWorkspace(t, x.config(config))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(firstFleet(t)+configurationOf(t, "day-two", "Restart a VM once")))
 	w.needsCLI114(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.simulatorOrSkip().ResetJournal()
@@ -223,6 +292,30 @@ func TestAccGuideRestart(t *testing.T) {
 		t.Error("nothing was called")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGuideSnapshot takes a snapshot of a VM and restores it by the actions of the guide.
+func TestAccGuideSnapshot(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configReachingLXD(firstFleet(t)+configurationOf(t, "day-two", "Take a snapshot, and restore it")))
+	w.needsCLI114(t)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_snapshot.web")
+	if got := x.listSnapshots(t, "web-1"); len(got) != 1 || got[0] != "before-upgrade" {
+		t.Errorf("web-1 has the snapshots %v, want before-upgrade", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_restore.web")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// firstFleet is the configuration of the first guide before its last step, without the
+// provider.
+func firstFleet(t *testing.T) string {
+	t.Helper()
+	return configurationOf(t, "first-fleet", "The first VM host and two VMs") +
+		configurationOf(t, "first-fleet", "A second VM host, and VMs that choose theirs")
 }
 
 // TestGuideCIPair makes a pair as the guide says. The provider takes it, and a pair that is
