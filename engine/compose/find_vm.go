@@ -62,8 +62,7 @@ func (mk *Maker) FindVM(ctx context.Context, ref engine.Ref) (ours engine.Machin
 		m, err := mk.Machines.Machine(ctx, row.SystemID)
 		switch {
 		case err == nil && m.IsMarkedByAnother(ref.Key) && m.Hostname != ref.Name && ref.Name != "":
-			// It was renamed: its row still has its former key, and the name of that key is
-			// free.
+			// Its row still has its former key, and the name of that key is free.
 			return engine.Machine{}, &m, fmt.Errorf("%s (%s) was renamed: %w", m.Hostname, m.SystemID, engine.ErrNotFound)
 		case err == nil && m.IsMarkedByAnother(ref.Key):
 			return engine.Machine{}, &m, fmt.Errorf("%s (%s) now belongs to another owner: %w", m.Hostname, m.SystemID, engine.ErrNotFound)
