@@ -68,7 +68,7 @@ func TestAccWorkflowStorageLayout(t *testing.T) {
 	w.configure(t, laidOut(`{ type = "lvm", root_disk = "sdc" }`))
 	w.wantRefusedPlan(t, `no disk of machine node1 "sdc"`)
 	w.configure(t, laidOut(`{ type = "flat", root_disk = "sdb", root_size_gb = 400 }`))
-	w.wantRefusedPlan(t, `has 100 GB, and 400 GB are wanted`)
+	w.wantRefusedPlan(t, `has 100 GB, but the layout needs 400 GB`)
 	w.configure(t, laidOut(`{ type = "lvm", volume_size_gb = 20 }`))
 	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "delete,create" {
 		t.Errorf("the plan of another layout wants %s", got)
