@@ -55,6 +55,7 @@ func TestKubeAPIServer(t *testing.T) {
 	t.Run("Refusals", func(t *testing.T) { checkRefusals(t, c) })
 	t.Run("Defaults", func(t *testing.T) { checkDefaults(t, c) })
 	t.Run("Columns", func(t *testing.T) { checkColumns(t, c) })
+	t.Run("AnotherFlag", func(t *testing.T) { setAnotherFlag(t, c) })
 }
 
 // installRelease installs the kinds and the webhooks, which are served by the test.

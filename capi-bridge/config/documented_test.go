@@ -5,10 +5,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/maaslxd/maaslxd/acctest/kubetest"
@@ -130,4 +133,45 @@ func writeStandIns(t *testing.T) string {
 		}
 	}
 	return folder
+}
+
+// jsonPatch finds the JSON patch of a page.
+var jsonPatch = regexp.MustCompile(`(?s)kubectl patch deployment (\S+) --namespace (\S+) --type=json --patch '(\[.*?\])'`)
+
+// setAnotherFlag patches the Deployment of a release as the page says, and wants each argument
+// beside the former ones, and the files that they name from the Secret.
+func setAnotherFlag(t *testing.T, c *kubetest.ControlPlane) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/reference/bridge-manager.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := jsonPatch.FindSubmatch(page)
+	if found == nil {
+		t.Fatal("the page has no patch of the Deployment")
+	}
+	manager := &appsv1.Deployment{}
+	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: string(found[2]), Name: string(found[1])}, manager); err != nil {
+		t.Fatal(err)
+	}
+	before := manager.Spec.Template.Spec.Containers[0].Args
+	if err := c.Client.Patch(t.Context(), manager, client.RawPatch(types.JSONPatchType, found[3]), client.FieldValidation("Strict")); err != nil {
+		t.Fatal(err)
+	}
+	pod := manager.Spec.Template.Spec
+	volumes, mounts := pod.Volumes, pod.Containers[0].VolumeMounts
+	volume, mount := volumes[len(volumes)-1], mounts[len(mounts)-1]
+	if volume.Secret == nil || volume.Name != mount.Name || !strings.Contains(string(page), "kubectl create secret generic "+volume.Secret.SecretName+" ") {
+		t.Errorf("the Secret of the page is not mounted: %+v at %+v", volume, mount)
+	}
+	want := append(slices.Clone(before), "--ledger=https://ledger.example.com:7443")
+	for flag, file := range map[string]string{"--ledger-ca": "ca.pem", "--ledger-cert": "client.crt", "--ledger-key": "client.key"} {
+		want = append(want, flag+"="+mount.MountPath+"/"+file)
+		if !strings.Contains(string(page), "--from-file="+file+"=") {
+			t.Errorf("the Secret of the page has no %s", file)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(pod.Containers[0].Args))); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
 }

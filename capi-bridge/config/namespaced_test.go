@@ -35,6 +35,7 @@ func TestKubeNamespaced(t *testing.T) {
 	c := kubetest.StartForTest(t, kubetest.Options{})
 	installNamespaced(t, c)
 	maas := sim.StartServer(t, sim.Model{
+		Images:  []string{"ubuntu/noble", "custom/k8s"},
 		Subnets: []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true, DynamicStart: "10.0.0.150", DynamicEnd: "10.0.0.250"}},
 		Hosts:   []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}},
 	})

@@ -36,7 +36,7 @@ type upgraded struct {
 // machine. All that is the user's or the fleet's stays.
 func upgradeRelease(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl, api client.Client, old *kubetest.RunningManager) upgraded {
 	t.Helper()
-	maas := sim.StartServer(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}}})
+	maas := sim.StartServer(t, sim.Model{Images: []string{"ubuntu/noble", "custom/k8s"}, Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}}})
 	createCredentials(t, c, maas)
 	before := awaitMachine(t, api)
 	stays := listLastingObjects(t, c)
