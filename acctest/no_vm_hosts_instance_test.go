@@ -130,7 +130,7 @@ func TestAccGoneInstance(t *testing.T) {
 
 	w.configure(t, vm())
 	out := unwrapMessage(w.run(t, "apply", "-auto-approve", "-no-color"))
-	if !wordsPattern(`VM web loses the keys of its TPM`).MatchString(out) || !wordsPattern(`the device vTPM_0 goes`).MatchString(out) {
+	if !wordsPattern(`VM web loses the keys of its TPM`).MatchString(out) || !wordsPattern(`the device vTPM_0 is removed`).MatchString(out) {
 		t.Errorf("the plan does not warn of the keys:\n%s", out)
 	}
 	x.wantInstance(t, "web", theirs, "tpm0 map[type:tpm]")

@@ -48,7 +48,7 @@ type usage struct {
 func readUsage(path string) (usage, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usage{}, fmt.Errorf("Terraform never started the provider through its stand-in")
+		return usage{}, fmt.Errorf("the stand-in of the provider was never started by Terraform")
 	} else if err != nil {
 		return usage{}, err
 	}

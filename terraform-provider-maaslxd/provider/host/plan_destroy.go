@@ -73,8 +73,8 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 			"[maaslxd_vm_host.NAME.id] } and depends_on. Or remove them from the configuration first. %s",
 			pluralize(len(stay), "VM"), strings.Join(stay, ", "), client.DestroyAllHint))
 	case len(others) > 0 && !l.isForced:
-		l.diags.AddError(summary, fmt.Sprintf("will not remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is "+
-			"destroyed.\n\nDelete them first, or move them away. Or apply force_destroy = true before: then the host goes with them.",
+		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is "+
+			"destroyed.\n\nDelete or move them first. Or apply force_destroy = true before: then they are lost with the host.",
 			l.name, strings.Join(others, ", ")))
 	case len(others) > 0 && !l.keepsMachine:
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
