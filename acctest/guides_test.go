@@ -135,7 +135,6 @@ func TestGuidesQuoteErrors(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
 		"is in use: it is mounted":                "the program puts it together of two parts",
-		"it is there with features":               "the program puts it together of two parts",
 		"certificate signed by unknown authority": "Go says it",
 	}
 	sources := programTexts(t)

@@ -24,7 +24,7 @@ func TestAccHostBadLXD(t *testing.T) {
 	testRefusedHosts(t, map[string]badHost{
 		"ProjectInUse": {
 			reason: "Nobody can see here whether it is.", before: func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") },
-			body: vmHost("kvm", `address = "10.200.0.9"`), want: `Cannot see whether project "maas" adopt_existing_vms`,
+			body: vmHost("kvm", `address = "10.200.0.9"`), want: `cannot check whether project "maas" holds VMs adopt_existing_vms`,
 		},
 		"RegisteredAlready": {
 			reason: "A machine has one VM host of this program.",

@@ -205,8 +205,8 @@ resource "maaslxd_vm" "web" {
 }
 
 // TestAccWorkflowComposerChanged makes a VM host that MAAS composes on, and then has VMs made
-// in LXD. The plan is empty, a new VM is made in LXD, and a destroy leaves nothing: MAAS's VM
-// host goes, too.
+// in LXD. The plan is empty, and a new VM is made in LXD. A destroy that is interrupted and
+// repeated leaves nothing: MAAS's VM host is removed, too.
 func TestAccWorkflowComposerChanged(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -218,11 +218,16 @@ func TestAccWorkflowComposerChanged(t *testing.T) {
 	w.configure(t, config(vmOnTestHost("web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
-	w.run(t, "destroy", "-auto-approve", "-no-color")
+	x.sim.AddFault(sim.Fault{Method: "DELETE", Path: "vm-hosts/*", Kind: sim.FaultStatus, Status: 400, Body: "no", Times: 1})
+	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil {
+		t.Fatalf("MAAS refuses once, and the destroy succeeds:\n%s", out)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color") // another process finds the host by its tag
 	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
-	if n := x.sim.Journal().Count("DELETE vm-hosts/{id}/"); n != 1 {
-		t.Errorf("MAAS's VM host was removed %d times", n)
+	if n := x.sim.Journal().Count("DELETE vm-hosts/{id}/"); n != 2 {
+		t.Errorf("MAAS was asked %d times to remove its VM host", n)
 	}
 }

@@ -30,6 +30,8 @@ var (
 	// ErrUnavailable means that MAAS, its rack controller or an LXD could not be reached, or
 	// answered with an error of its own.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrRoomLeaving means that VMs are being deleted whose room may be the missing room.
+	ErrRoomLeaving = errors.New("VMs that are being deleted still hold room")
 	// ErrUnclear means that the call may have taken effect or not, because its reply was lost.
 	// Only a look tells.
 	ErrUnclear = errors.New("outcome unknown")

@@ -126,8 +126,8 @@ func (f *failureStreak) nextPause(pause time.Duration, err error) (time.Duration
 		f.cause = err
 	}
 	scarce := IsRoomMissing(err)
-	if scarce && f.roomMissingSince.IsZero() {
-		f.roomMissingSince = time.Now()
+	if !scarce || f.roomMissingSince.IsZero() || errors.Is(err, ErrRoomLeaving) {
+		f.roomMissingSince = time.Now() // counts only while room is missing and nobody leaves any
 	}
 	if IsTerminal(err) || time.Since(f.since) > failureTimeout || scarce && time.Since(f.roomMissingSince) > noRoomTimeout {
 		return 0, true

@@ -254,7 +254,7 @@ func TestVMHostInterrupted(t *testing.T) {
 	wantOutput(t, said, status, setting.CodeFailed, "cannot remove VM host maaslxd-check-", "remove it in MAAS")
 	x.Settle()
 	said, status = interrupted()
-	wantOutput(t, said, status, setting.CodeFailed, ", which an earlier check had left behind")
+	wantOutput(t, said, status, setting.CodeFailed, "removed VM host maaslxd-check-", ", which an earlier check had left behind")
 	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}

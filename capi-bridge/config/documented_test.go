@@ -55,6 +55,9 @@ func followPage(t *testing.T, c *kubetest.ControlPlane, page, version string) {
 			made = out // a release may follow on the one that a cluster is made with
 		}
 	}
+	if made == "" {
+		t.Fatalf("%s makes no cluster", page)
+	}
 	wantOurRelease(t, c, version, made)
 }
 

@@ -163,7 +163,12 @@ func (h *deleteSteps) unregister(ctx context.Context, ref engine.Ref, m engine.M
 	if err != nil {
 		return res, err
 	}
-	if err := errors.Join(h.removeMarksOfAdopted(ctx, ref.Key, m, record), h.removeHostTag(ctx, m)); err != nil {
+	// The tag is the record of a host whose VMs are made in LXD: Unregister removes it last.
+	err = h.removeMarksOfAdopted(ctx, ref.Key, m, record)
+	if err == nil && record.MAASMakesVMs() {
+		err = h.removeHostTag(ctx, m)
+	}
+	if err != nil {
 		return res, err
 	}
 	others := h.otherHostIDs(ctx, record)

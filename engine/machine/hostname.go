@@ -10,7 +10,7 @@ import (
 
 // findHostnameHolders looks for machines with the wanted hostname, before a machine is taken.
 // It returns those that may be taken themselves. For another one, the error is a
-// *settle.NameWait while it is about to leave the hostname, and else a *SpecError.
+// *settle.NameWaitError while it is about to leave the hostname, and else a *SpecError.
 func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
 	if want.Hostname == "" {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 // restoreSettings restores the former settings of a machine that is about to be released:
 // hostname, zone, resource pool, domain, description and tags. A setting that somebody else has
 // changed since stays. So does one that MAAS no longer has, and a hostname that another machine
-// has now. The error is a *settle.NameWait while another machine is about to leave the
+// has now. The error is a *settle.NameWaitError while another machine is about to leave the
 // hostname.
 func (b *inPlaceSteps) restoreSettings(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
 	before := settle.FormerSettingsOf(m)

@@ -14,7 +14,7 @@ func wantedSettingsOf(key engine.Key, want engine.MachineSpec) settle.WantedSett
 	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings, Key: key, Hostname: want.Hostname, AwaitName: want.AwaitName}
 }
 
-// waitForHostname turns a *settle.NameWait into a Result that waits.
+// waitForHostname turns a *settle.NameWaitError into a Result that waits.
 func waitForHostname(res engine.Result[engine.BareMetal], err error) (engine.Result[engine.BareMetal], error) {
 	if wait, waits := errors.AsType[*settle.NameWaitError](err); waits {
 		res.Done, res.After, res.Reason, res.Message, err = false, region.NamePollInterval, "WaitingForName", wait.Error(), nil

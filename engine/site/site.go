@@ -132,7 +132,7 @@ func (s *Site) assembleMakers(c Config, byLXD engine.Composer, registrar engine.
 		byMAAS = maasUntilUpgrade{hosts, chosen, s.Machines}
 	}
 	chosen.maas = &maker{composer: byMAAS, registrar: keyGuardedRegistrar{hosts, mayTravel}}
-	chosen.lxd = &maker{composer: lxdBesideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: keyGuardedRegistrar{registrarBesideMAAS{registrar, hosts, hosts.Hosts}, mayTravel}}
+	chosen.lxd = &maker{composer: lxdBesideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: keyGuardedRegistrar{registrarBesideMAAS{registrar, hosts, hosts.Hosts, s.Machines}, mayTravel}}
 	in := cmp.Or(c.Region, region.New())
 	for _, w := range []*maker{chosen.maas, chosen.lxd} {
 		w.engine, err = assembly.NewIn(in, engine.Config{

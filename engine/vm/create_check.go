@@ -28,13 +28,13 @@ func (v *createChecks) checkSpec(ctx context.Context, key engine.Key, want engin
 		}
 	}
 	sites, err := v.maker.FindSites(ctx, key, want, nil)
-	return sites, v.leavingRoomError(ctx, want.Name, err)
+	return sites, v.leavingRoomError(ctx, err)
 }
 
-// leavingRoomError makes missing room a reason to wait for longer, while VMs are being
-// deleted. For example, web-1 fills h1 and its release takes a minute. The create of web-2
-// beside it waits, and would give up after some seconds without this.
-func (v *createChecks) leavingRoomError(ctx context.Context, name string, err error) error {
+// leavingRoomError adds engine.ErrRoomLeaving to an error about missing room while VMs are
+// being deleted. For example, web-1 fills h1 and its release takes a minute. The create of
+// web-2 beside it waits, and would give up after some seconds without this.
+func (v *createChecks) leavingRoomError(ctx context.Context, err error) error {
 	if !engine.IsRoomMissing(err) || engine.IsTerminal(err) {
 		return err
 	}
@@ -42,7 +42,7 @@ func (v *createChecks) leavingRoomError(ctx context.Context, name string, err er
 	if rowsErr != nil || !slices.ContainsFunc(rows, func(r engine.Row) bool { return r.State == engine.RowLeaving }) {
 		return err
 	}
-	return fmt.Errorf("the room that %s needs may be that of VMs that are being deleted: %v: %w", name, err, engine.ErrBusy)
+	return fmt.Errorf("%w; %w", err, engine.ErrRoomLeaving)
 }
 
 // namesOf are the names in the spec that MAAS must know.

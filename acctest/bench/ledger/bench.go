@@ -27,7 +27,7 @@ type bench struct {
 // row is the results of all sides for one number of writers.
 type row struct {
 	writers int
-	sides   []result // in the order of sideNames
+	sides   []result // in the order of the bench's sides
 }
 
 // writerCounts are how many writers reserve at once.

@@ -46,7 +46,7 @@ func (n lxdProbe) Server(_ context.Context, e engine.Endpoint, c engine.Credenti
 	return server, nil
 }
 
-// runInitHost is what init-host makes of a node's LXD. In the simulator it is the
+// initHost is what init-host makes of a node's LXD. In the simulator it is the
 // machine's user-data, which run when the test lets them.
 func initHost(trust bool) []byte {
 	script := `#!/bin/sh

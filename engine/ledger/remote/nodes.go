@@ -134,7 +134,7 @@ type outgoingCall struct {
 // sendRound sends a call to each node until one answers it. A single node's error is
 // returned as it is.
 //
-// Several nodes may so work on one call: see unansweredFor.
+// Several nodes may so work on one call: see nodeAnswerTimeout.
 func (c *Client) sendRound(ctx context.Context, call *outgoingCall) (wire.Answer, error) {
 	if !c.nodes.isCluster() {
 		answer, _, err := c.sendTo(ctx, c.nodes.all[0], call)

@@ -47,7 +47,7 @@ const (
 // own pace. Then a call does not wait for the usual number of readers, only for some
 // average gaps.
 //
-// Example: plans read 10 machines at once, again and again. The fifth call begins
+// Example: plans read 10 machines at once, again and again. The fourth call begins
 // fullBatchDelay after its tenth reader.
 type coalescer struct {
 	limit       time.Duration
@@ -226,16 +226,16 @@ func (c *coalescer) closeBatch(b *batch) []string {
 	return slices.Sorted(maps.Keys(b.keys))
 }
 
-// countReaders takes the readers of a batch into what is usual. The first batch counts as it
-// is, because usualReaders was assumed before.
+// countReaders takes the readers of a batch into what is usual. The first batch of several
+// readers counts as it is, because usualReaders was assumed before.
 func (c *coalescer) countReaders(b *batch) {
 	readers := len(b.keys)
 	b.isComplete = readers >= c.usualReaders
 	if c.steadyRun++; readers != c.usualReaders {
 		c.steadyRun = 0
 	}
-	if c.hasCounted {
+	if c.hasCounted || readers == 1 {
 		readers = max(readers, c.usualReaders/2)
 	}
-	c.usualReaders, c.hasCounted = readers, true
+	c.usualReaders, c.hasCounted = readers, c.hasCounted || len(b.keys) > 1
 }

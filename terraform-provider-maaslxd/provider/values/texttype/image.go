@@ -16,7 +16,7 @@ type image struct{}
 
 func (image) name() string { return "Image" }
 
-// equivalent follows engine.Image.AnswersTo: a name without a slash matches every image that
+// equivalent follows engine.Image.MatchesName: a name without a slash matches every image that
 // ends in it. "ubuntu/noble" and "custom/noble" are different images.
 func (image) equivalent(a, b string) bool {
 	return !strings.Contains(a, "/") && strings.HasSuffix(b, "/"+a) || !strings.Contains(b, "/") && strings.HasSuffix(a, "/"+b)
