@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // hostWithVMs is a VM host on node1, and three VMs on it. One names it by its
