@@ -70,7 +70,7 @@ func TestAccWorkflowInterfaceAdded(t *testing.T) {
 		w.configure(t, vm(eth0, typo))
 		w.wantCommandFailure(t, want, "plan", "-no-color")
 	}
-	planned("delete,create", `MAAS would give interfaces.eth2 an address, which it does only for a VM that is made anew`, eth0, eth1, `eth2 = { subnet = "lan" }`)
+	planned("delete,create", `MAAS would give interfaces.eth2 an address, which it does only for a new VM`, eth0, eth1, `eth2 = { subnet = "lan" }`)
 	planned("delete,create", `boots from its first interface, and interfaces.boot comes before the others`, `boot = { subnet = "lan", mode = "dhcp" }`, eth0, eth1)
 	planned("update", "", eth0)
 	w.run(t, "apply", "-auto-approve", "-no-color")
