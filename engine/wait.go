@@ -108,7 +108,7 @@ type failureStreak struct {
 	last             error
 	cause            error // the last failure other than a missing room or lease
 	since            time.Time
-	roomMissingSince time.Time // when room was first missing; zero: it was not
+	roomMissingSince time.Time // when room began to be missing, with no VM about to leave any; zero: it is not
 	backoff          time.Duration
 }
 
@@ -126,8 +126,11 @@ func (f *failureStreak) nextPause(pause time.Duration, err error) (time.Duration
 		f.cause = err
 	}
 	scarce := IsRoomMissing(err)
-	if !scarce || f.roomMissingSince.IsZero() || errors.Is(err, ErrRoomLeaving) {
-		f.roomMissingSince = time.Now() // counts only while room is missing and nobody leaves any
+	switch {
+	case !scarce:
+		f.roomMissingSince = time.Time{}
+	case f.roomMissingSince.IsZero(), errors.Is(err, ErrRoomLeaving):
+		f.roomMissingSince = time.Now()
 	}
 	if IsTerminal(err) || time.Since(f.since) > failureTimeout || scarce && time.Since(f.roomMissingSince) > noRoomTimeout {
 		return 0, true

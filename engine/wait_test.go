@@ -200,6 +200,23 @@ func TestScarcityCountsFromScarcity(t *testing.T) {
 	})
 }
 
+// TestRoomThatLeavesIsWaitedFor: missing room ends the waiting only when nobody leaves any.
+func TestRoomThatLeavesIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f failureStreak
+		short := &Error{Type: InsufficientResources}
+		for _, err := range []error{short, fmt.Errorf("%w; %w", short, ErrRoomLeaving), ErrBusy, short} {
+			if _, over := f.nextPause(0, err); over {
+				t.Errorf("%v ends the waiting", err)
+			}
+			time.Sleep(noRoomTimeout + time.Second)
+		}
+		if _, over := f.nextPause(0, short); !over {
+			t.Error("room is missing and nobody leaves any, and the waiting goes on")
+		}
+	})
+}
+
 // TestWaitTells watches a wait: each change of the phase is told, and a phase that lasts
 // about every half minute.
 func TestWaitTells(t *testing.T) {
