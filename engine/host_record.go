@@ -76,6 +76,12 @@ func (m Machine) HostRecord() (record HostRecord, ok bool) {
 	return record, true
 }
 
+// NotedVMHostID is MAAS's number of the VM host that this program noted on the machine; 0: none.
+func (m Machine) NotedVMHostID() int {
+	id, _ := strconv.Atoi(m.OwnerData[VMHostData]) // an unreadable number counts as none
+	return id
+}
+
 // OwnerData writes the record as owner data, without the server certificate, which is noted
 // when it is seen. An empty value means none.
 func (r HostRecord) OwnerData() map[string]string {

@@ -26,7 +26,7 @@ func MarkerOf(key Key) string {
 	return MarkerPrefix + hex.EncodeToString(sum[:6])
 }
 
-// CarriesBirthMark reports whether the machine still carries its birth marker, and so was never
+// CarriesBirthMark reports whether the machine still carries its birth mark, and so was never
 // commissioned. Compose puts the marker on the root disk together with the VM itself.
 // Commissioning replaces the tags of disks.
 func CarriesBirthMark(m Machine, key Key) bool {

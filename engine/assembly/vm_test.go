@@ -133,7 +133,7 @@ func TestFinishedVMIsNotTakenTwice(t *testing.T) {
 }
 
 // TestTwoOwnersOneName lets two owners want one name at the same moment. The
-// winner's VM carries only its birth marker for a while, which the loser must
+// winner's VM carries only its birth mark for a while, which the loser must
 // respect, too.
 func TestTwoOwnersOneName(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {

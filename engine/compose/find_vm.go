@@ -143,10 +143,10 @@ func (f *Finder) hostMadeHere(ctx context.Context, machine string, hosts []engin
 		return engine.VMHost{}, false
 	}
 	m, err := f.Machines.Machine(ctx, machine)
-	if err != nil || m.OwnerData[engine.VMHostData] == "" {
+	if err != nil || m.NotedVMHostID() == 0 {
 		return engine.VMHost{}, false
 	}
-	i := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return fmt.Sprint(h.ID) == m.OwnerData[engine.VMHostData] })
+	i := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.ID == m.NotedVMHostID() })
 	if i < 0 {
 		return engine.VMHost{}, false
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ func (h *stepBase) findVMHost(ctx context.Context, key engine.Key, m engine.Mach
 	if err != nil {
 		return engine.VMHost{}, err
 	}
-	noted, _ := strconv.Atoi(m.OwnerData[engine.VMHostData])
+	noted := m.NotedVMHostID()
 	var onMachine []engine.VMHost
 	for _, r := range all {
 		switch {
@@ -56,7 +55,7 @@ func (h *stepBase) findVMHost(ctx context.Context, key engine.Key, m engine.Mach
 func isRegisteredFor(h engine.VMHost, key engine.Key, m engine.Machine) bool {
 	ours := engine.Key(m.OwnerData[engine.KeyData]) == key
 	if h.MAASMakesVMs() {
-		return slices.Contains(h.Tags, engine.MarkerOf(key)) || ours && m.OwnerData[engine.VMHostData] == strconv.Itoa(h.ID)
+		return slices.Contains(h.Tags, engine.MarkerOf(key)) || ours && m.NotedVMHostID() == h.ID
 	}
 	return ours && h.MachineID != "" && h.MachineID == m.SystemID
 }

@@ -3,7 +3,7 @@ package site
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -36,7 +36,7 @@ func (r registrarBesideMAAS) Unregister(ctx context.Context, host engine.VMHost)
 // it, and the records of all VMs on that LXD server.
 func (r registrarBesideMAAS) ownVMHost(ctx context.Context, machineID string) (engine.VMHost, error) {
 	m, err := r.machines.Machine(ctx, machineID)
-	if errors.Is(err, engine.ErrNotFound) || err == nil && (m.PowerType == "" || m.OwnerData[engine.VMHostData] == "") {
+	if errors.Is(err, engine.ErrNotFound) || err == nil && (m.PowerType == "" || m.NotedVMHostID() == 0) {
 		return engine.VMHost{}, nil
 	}
 	if err != nil {
@@ -46,10 +46,9 @@ func (r registrarBesideMAAS) ownVMHost(ctx context.Context, machineID string) (e
 	if err != nil && !errors.Is(err, engine.ErrGone) {
 		return engine.VMHost{}, err
 	}
-	for _, h := range hosts {
-		if h.MachineID == machineID && fmt.Sprint(h.ID) == m.OwnerData[engine.VMHostData] {
-			return h, nil
-		}
+	i := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.MachineID == machineID && h.ID == m.NotedVMHostID() })
+	if i < 0 {
+		return engine.VMHost{}, nil
 	}
-	return engine.VMHost{}, nil
+	return hosts[i], nil
 }
