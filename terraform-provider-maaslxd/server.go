@@ -26,14 +26,26 @@ func newServer(p framework.Provider) (tfprotov6.ProviderServer, error) {
 	if !ok {
 		return nil, fmt.Errorf("the plugin framework's %T serves no lists, actions or state stores", server)
 	}
-	return contextReleasingServer{whole}, nil
+	announcer, ok := p.(readAnnouncer)
+	if !ok {
+		return nil, fmt.Errorf("%T takes no announcements of reads", p)
+	}
+	return contextReleasingServer{whole, announcer}, nil
+}
+
+// readAnnouncer takes the state of a resource that Terraform is about to read.
+type readAnnouncer interface {
+	AnnounceRead(ctx context.Context, state []byte)
 }
 
 // contextReleasingServer makes the framework let go of the contexts of a plan's calls after
 // the calls. Otherwise it keeps all of them until Terraform stops the provider. Each one keeps
 // its gRPC stream: 40 KB a call, and four calls for each resource of a plan. See
 // docs/design/framework-performance.md.
-type contextReleasingServer struct{ frameworkServer }
+type contextReleasingServer struct {
+	frameworkServer
+	readAnnouncer
+}
 
 // ValidateResourceConfig calls the framework.
 func (f contextReleasingServer) ValidateResourceConfig(
@@ -42,10 +54,14 @@ func (f contextReleasingServer) ValidateResourceConfig(
 	return callReleasingContext(ctx, req, f.frameworkServer.ValidateResourceConfig)
 }
 
-// UpgradeResourceState calls the framework.
+// UpgradeResourceState calls the framework. In a refresh, Terraform reads the resource right
+// after this call. MAAS can answer the read while Terraform and the framework still work on it.
 func (f contextReleasingServer) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	if req.RawState != nil {
+		f.AnnounceRead(ctx, req.RawState.JSON)
+	}
 	return callReleasingContext(ctx, req, f.frameworkServer.UpgradeResourceState)
 }
 

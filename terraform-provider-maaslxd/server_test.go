@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
@@ -14,7 +15,12 @@ import (
 // contextKeeper keeps the contexts of its calls, as the framework does.
 type contextKeeper struct {
 	frameworkServer
-	kept []context.Context
+	kept      []context.Context
+	announced []string
+}
+
+func (k *contextKeeper) AnnounceRead(_ context.Context, state []byte) {
+	k.announced = append(k.announced, string(state))
 }
 
 func (k *contextKeeper) keep(ctx context.Context) error {
@@ -55,14 +61,17 @@ type key struct{}
 func TestForgetful(t *testing.T) {
 	t.Parallel()
 	k := &contextKeeper{}
-	f := contextReleasingServer{k}
+	f := contextReleasingServer{k, k}
 	ctx := context.WithValue(t.Context(), key{}, "value")
 	_, validated := f.ValidateResourceConfig(ctx, nil)
-	_, upgraded := f.UpgradeResourceState(ctx, nil)
+	_, upgraded := f.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{RawState: &tfprotov6.RawState{JSON: []byte("{}")}})
 	_, read := f.ReadResource(ctx, nil)
 	_, planned := f.PlanResourceChange(ctx, nil)
 	if err := errors.Join(validated, upgraded, read, planned); err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"{}"}, k.announced); diff != "" {
+		t.Errorf("announced states (-want +got):\n%s", diff)
 	}
 	if len(k.kept) != 4 {
 		t.Fatalf("%d calls came through, want 4", len(k.kept))

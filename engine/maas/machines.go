@@ -43,6 +43,12 @@ func (c *Machines) Machine(ctx context.Context, systemID string) (engine.Machine
 	return found[0], found[0].Err
 }
 
+// AnnounceRead notes that this machine is read soon, so that its answer may be there when
+// [Machines.Machine] asks. Without a walk of reads it does nothing.
+func (c *Machines) AnnounceRead(ctx context.Context, systemID string) {
+	c.shared.AnnounceByID(ctx, systemID)
+}
+
 // MachinesNamed implements engine.Machines. MAAS compares the short name exactly.
 func (c *Machines) MachinesNamed(ctx context.Context, hostname string) ([]engine.Machine, error) {
 	found, err := c.shared.ByName(ctx, hostname)

@@ -196,6 +196,12 @@ func (c Config) observeListing(servers func(context.Context) ([]lxd.Server, erro
 	}
 }
 
+// AnnounceRead notes that the VM, VM host or machine with this system id is read soon. A
+// refresh of many objects takes less time then.
+func (s *Site) AnnounceRead(ctx context.Context, systemID string) {
+	s.client.Machines.AnnounceRead(ctx, systemID)
+}
+
 // Close closes idle connections to MAAS. Running calls continue. The ledger is not closed: its
 // owner does that.
 func (s *Site) Close() { s.client.Close() }

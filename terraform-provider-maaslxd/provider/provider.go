@@ -5,6 +5,8 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -40,8 +42,9 @@ func New(version string) func() provider.Provider {
 }
 
 type maaslxdProvider struct {
-	version string
-	ledgers client.Ledgers
+	version    string
+	ledgers    client.Ledgers
+	configured atomic.Pointer[client.Client] // nil before Configure
 }
 
 // Close closes what the provider blocks have opened. Main calls it when Terraform no longer
@@ -81,7 +84,19 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 		resp.Diagnostics.AddAttributeError(path.Root("owner"), "The owner is missing or cannot be used", diagnostics.ExplainError(err))
 		return
 	}
+	p.configured.Store(c)
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData, resp.EphemeralResourceData = c, c, c, c, c
+}
+
+// AnnounceRead notes that Terraform has handed over the state of a resource, as JSON. In a
+// refresh, Terraform reads the resource next.
+func (p *maaslxdProvider) AnnounceRead(ctx context.Context, state []byte) {
+	var object struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(state, &object) == nil { // the framework reports a broken state
+		p.configured.Load().AnnounceRead(ctx, object.ID)
+	}
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {

@@ -25,12 +25,21 @@ func (a *answer) mediaType() string {
 // decode decodes a JSON answer. If that fails after a POST, it is unclear what the POST
 // did.
 func (a *answer) decode(r *Request, into any) error {
-	if err := json.Unmarshal(a.body, into); err != nil {
+	if err := unmarshal(a.body, into); err != nil {
 		e := UnreadableError(r, "it is not the JSON that was expected")
 		e.Status, e.Unclear = a.status, !r.isIdempotent()
 		return e
 	}
 	return nil
+}
+
+// unmarshal is json.Unmarshal, but lets a list of Elements read its text itself. Package json
+// would first read the whole text twice: to check it, and to find its end.
+func unmarshal(text []byte, into any) error {
+	if list, ok := into.(elementList); ok {
+		return list.UnmarshalJSON(text)
+	}
+	return json.Unmarshal(text, into)
 }
 
 // UnreadableError is the error of an answer, or a part of it, that differs from MAAS's API.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 )
 
@@ -22,7 +23,16 @@ type Elements[T any] struct {
 	Unreadable map[int]error
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// elementList is Elements of any type.
+type elementList interface {
+	json.Unmarshaler
+	isElementList()
+}
+
+func (e *Elements[T]) isElementList() {}
+
+// UnmarshalJSON implements json.Unmarshaler. It checks the whole text, so it may be called
+// without package json.
 func (e *Elements[T]) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
@@ -40,6 +50,12 @@ func (e *Elements[T]) UnmarshalJSON(text []byte) error {
 			return err
 		}
 		e.List = append(e.List, element)
+	}
+	if _, err := d.Token(); err != nil { // the list's end
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errNoList
 	}
 	return nil
 }

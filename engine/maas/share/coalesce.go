@@ -25,17 +25,18 @@ const (
 	// assumedReaders and assumedGap stand for the readers before the first call. They suit
 	// 10 to 64 readers on a computer that has other work.
 	assumedReaders, assumedGap = 40, 20 * time.Millisecond
-	// A call begins fullBatchDelay after its last reader once it has as many readers as
-	// each of the last steadyCalls calls. A walk has no more readers at once. One call in
-	// probeEveryCalls waits longer for more readers, because a walk may have grown.
-	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 8, 2 * time.Millisecond
+	// A call begins once it has as many readers as each of the last steadyCalls calls. A walk
+	// has no more readers at once. One call in probeEveryCalls waits for more readers, because
+	// a walk may have grown. If more readers wait than usual, it has grown.
+	steadyCalls, probeEveryCalls = 2, 8
 	// maxNames and maxIDs bound the keys of one request. 50 hostnames of 63 letters make a
 	// URL of 4 KB, half of what nginx accepts. 200 ids of 6 letters make 2 KB.
 	maxNames, maxIDs = 50, 200
 )
 
 // coalescer turns reads that arrive within a short time into one call. A reader joins only
-// a call that has not begun, so its result is never older than its question.
+// a call that has not begun, so its result is never older than its question. An announced
+// reader may come later than its call ([coalescer.announce]).
 //
 // The waiting time depends on how the readers come. Terraform walks ten or more resources
 // at once. Its own work sets the pace of their reads: on a busy computer one every 50 ms,
@@ -47,8 +48,8 @@ const (
 // own pace. Then a call does not wait for the usual number of readers, only for some
 // average gaps.
 //
-// Example: plans read 10 machines at once, again and again. The fourth call begins
-// fullBatchDelay after its tenth reader.
+// Example: plans read 10 machines at once, again and again. The fourth call begins with its
+// tenth reader.
 type coalescer struct {
 	limit       time.Duration
 	minGather   time.Duration // minimum wait for the next reader; a client with single readers waits minQuietTime
@@ -64,6 +65,9 @@ type coalescer struct {
 	hasCounted   bool          // usualReaders were counted, not assumed
 	steadyRun    int           // calls in a row with usualReaders
 	lastAnswered time.Time     // end of the last call that had usualReaders; zero: none yet
+	waiting      int           // keys of all calls that are not answered yet
+	announced    map[string]announcement
+	hasLapsed    bool // an announced reader did not come
 }
 
 type batch struct {
@@ -78,13 +82,22 @@ type batch struct {
 func newCoalescer(config Config, maxKeys int, fetch Fetch) *coalescer {
 	return &coalescer{
 		limit: maxGatherTime + config.Limit, minGather: config.Gather, maxKeys: maxKeys, fetch: fetch, hasOnlyRead: config.HasOnlyRead,
-		meanGap: assumedGap, usualReaders: assumedReaders,
+		meanGap: assumedGap, usualReaders: assumedReaders, announced: map[string]announcement{},
 	}
 }
 
-// read returns the machines of one key.
+// read returns the machines of one key. Once this client has written, it takes no answer that
+// may be older than the question.
 func (c *coalescer) read(ctx context.Context, key string) ([]engine.Machine, error) {
-	found, err := c.joinBatch(ctx, key).wait(ctx)
+	b := c.takeAnnounced(key)
+	if b != nil && !c.hasOnlyRead() {
+		b.leave()
+		b = nil
+	}
+	if b == nil {
+		b = c.joinBatch(ctx, key)
+	}
+	found, err := b.wait(ctx)
 	return found[key], err
 }
 
@@ -97,7 +110,7 @@ func (c *coalescer) joinBatch(ctx context.Context, key string) *batch {
 	}
 	b := c.openBatch
 	c.noteArrival(b, time.Now())
-	b.keys[key] = true
+	c.addKey(b, key)
 	if len(b.keys) == c.maxKeys {
 		close(b.closed)
 		c.openBatch = nil
@@ -107,6 +120,17 @@ func (c *coalescer) joinBatch(ctx context.Context, key string) *batch {
 	default: // gatherReaders has not received the last signal yet
 	}
 	return b
+}
+
+// addKey adds a key to a batch, and notices if a walk has grown.
+func (c *coalescer) addKey(b *batch, key string) {
+	if b.keys[key] {
+		return
+	}
+	b.keys[key] = true
+	if c.waiting++; c.waiting > c.usualReaders {
+		c.steadyRun = 0
+	}
 }
 
 // startBatch begins the open batch at once, without more readers.
@@ -148,7 +172,7 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 		return minQuietTime
 	}
 	if c.hasOnlyRead() && len(b.keys) == c.usualReaders && c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0 {
-		return max(fullBatchDelay, c.minGather)
+		return c.minGather
 	}
 	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
 	switch {
@@ -188,6 +212,7 @@ func (c *coalescer) runBatch(b *batch) {
 func (c *coalescer) noteAnswered(b *batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.waiting -= len(b.keys)
 	if b.isComplete {
 		c.lastAnswered = time.Now()
 	}

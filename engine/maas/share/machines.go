@@ -68,6 +68,12 @@ func (m *Machines) ByID(ctx context.Context, systemID string) ([]engine.Machine,
 	return m.byID.read(ctx, systemID)
 }
 
+// AnnounceByID notes that ByID of this machine follows soon. If this client only reads, and
+// reads several machines at once, the call for it begins now.
+func (m *Machines) AnnounceByID(ctx context.Context, systemID string) {
+	m.byID.announce(ctx, systemID)
+}
+
 // ByName reads the machines with a hostname.
 func (m *Machines) ByName(ctx context.Context, hostname string) ([]engine.Machine, error) {
 	return m.byName.read(ctx, hostname)

@@ -29,6 +29,7 @@ type Backend struct {
 	// ChosenComposer tells whether MAAS or LXD makes the VMs.
 	ChosenComposer func(context.Context) (site.Choice, error)
 
+	announceRead  func(ctx context.Context, systemID string)
 	ledger        *lazyLedger
 	cutOffLookups cutOffLookups
 	autoProbe     *autoProbe // nil unless probe is auto
@@ -58,7 +59,7 @@ func newBackend(s Settings, files *Ledgers) (*Backend, error) {
 	return &Backend{
 		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Reports: at.Reports, Inventory: at.Inventory,
 		Key: key, Fleet: newSharedFleetReads(at.Inventory.Fleet).read, ChosenComposer: at.ChosenComposer,
-		ledger: rows, autoProbe: patient, marks: at.RegionMarks, apiURL: s.APIURL, probesByMAASOnly: s.Probe == ProbeMAAS,
+		announceRead: at.AnnounceRead, ledger: rows, autoProbe: patient, marks: at.RegionMarks, apiURL: s.APIURL, probesByMAASOnly: s.Probe == ProbeMAAS,
 		snapshotter: operate.Snapshotter{Machines: at.Machines, Metal: at.Metal, Rows: rows, LXD: at.Snapshots, LXDOf: at.Inventory.LXDOf, Hosts: at.Inventory.Hosts, Now: time.Now},
 	}, nil
 }

@@ -92,6 +92,14 @@ func (c *Client) BackendForRead(object, doing string, diags *diag.Diagnostics) *
 	return b
 }
 
+// AnnounceRead notes that Terraform reads the object with this id next. Ids of VMs, VM hosts and
+// machines are MAAS's system ids.
+func (c *Client) AnnounceRead(ctx context.Context, id string) {
+	if c != nil && c.backend != nil && c.backend.announceRead != nil && id != "" {
+		c.backend.announceRead(ctx, id)
+	}
+}
+
 // PersistOwner makes sure that the owner outlives this run.
 func (c *Client) PersistOwner() error { return c.owner.persist() }
 
