@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// faultyLedger is a ledger that says something wrong at times.
+// faultyLedger is a ledger that sometimes gives a wrong answer.
 type faultyLedger struct {
 	engine.Ledger
 	bindFunc  func(context.Context, engine.Row) error
@@ -40,8 +40,8 @@ func (l faultyLedger) Row(ctx context.Context, key engine.Key) (engine.Row, erro
 	return l.Ledger.Row(ctx, key)
 }
 
-// TestHistoriesBite records what ledgers say that are wrong. A judge that lets all of them
-// pass would let any store pass.
+// TestHistoriesBite records histories of ledgers with wrong answers, and wants the judge to
+// reject them. A judge that accepts all of them would accept any store.
 func TestHistoriesBite(t *testing.T) {
 	cases := map[string]struct {
 		reason string
