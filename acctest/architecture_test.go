@@ -422,9 +422,9 @@ func providerObjectImports(name string) []string {
 	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values/...", "engine/...", "cloudinit/..."}
 }
 
-// TestArrows checks the direction of every dependency between our packages. It
+// TestImportDirections checks the direction of every dependency between our packages. It
 // keeps Terraform and Kubernetes out of packages that must not know them.
-func TestArrows(t *testing.T) {
+func TestImportDirections(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
 	for _, p := range ourPackages(t) {
@@ -495,7 +495,7 @@ func isWithinFolder(folder, pattern string) bool {
 }
 
 // TestArrowsRefuse breaks the rules on purpose. A rule that refuses nothing
-// would always pass TestArrows.
+// would always pass TestImportDirections.
 func TestArrowsRefuse(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestBusy(t *testing.T) {
+func TestBusyTime(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, stat string
@@ -28,7 +28,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-func TestOthers(t *testing.T) {
+func TestOtherProcessesTime(t *testing.T) {
 	t.Parallel()
 	before := cpuTimes{all: 10 * time.Second, ours: 2 * time.Second}
 	if got := before.shareOfOthers(cpuTimes{all: 14 * time.Second, ours: 6 * time.Second}, time.Second); got != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestGate: a node whose clock was set serves nothing until it is compared again.
-func TestGate(t *testing.T) {
+// TestClockChangeClosesGate: a node whose clock was set serves nothing until it is compared again.
+func TestClockChangeClosesGate(t *testing.T) {
 	t.Parallel()
 	var g gate
 	if err := g.checkOpen(); err != nil {

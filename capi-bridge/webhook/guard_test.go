@@ -18,9 +18,9 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// TestGuard: what says which machine is an object's is the manager's to write.
+// TestGuardedAnnotations: what says which machine is an object's is the manager's to write.
 // clusterctl and backups bring it along with paused objects.
-func TestGuard(t *testing.T) {
+func TestGuardedAnnotations(t *testing.T) {
 	t.Parallel()
 	const (
 		manager   = "system:serviceaccount:capmaas-system:capmaas-manager"

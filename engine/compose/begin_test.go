@@ -29,9 +29,9 @@ func (l *lateLedger) Renew(context.Context, engine.Row) error {
 	return l.err
 }
 
-// TestBegin: MAAS is asked right after the renewal from which others count the compose's
+// TestComposeFollowsRenewal: MAAS is asked right after the renewal from which others count the compose's
 // time, or not at all.
-func TestBegin(t *testing.T) {
+func TestComposeFollowsRenewal(t *testing.T) {
 	away := fmt.Errorf("no answer: %w", engine.ErrUnavailable)
 	for name, tc := range map[string]struct {
 		reason string

@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func TestFits(t *testing.T) {
+func TestFitsOnHost(t *testing.T) {
 	host := engine.VMHost{
 		Name: "lxd1", Cores: engine.Amount{Total: 8, Used: 6}, MemoryMiB: engine.Amount{Total: 16384, Used: 4096},
 		CPUOvercommit: 1, MemoryOvercommit: 1,

@@ -181,9 +181,9 @@ func TestCloseGivenUp(t *testing.T) {
 	}
 }
 
-// TestFence: each write to a replicated ledger changes something, so that most nodes must agree
+// TestEachWriteChangesSomething: each write to a replicated ledger changes something, so that most nodes must agree
 // to it.
-func TestFence(t *testing.T) {
+func TestEachWriteChangesSomething(t *testing.T) {
 	t.Parallel()
 	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	changes := func() (count int) {

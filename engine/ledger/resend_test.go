@@ -6,9 +6,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestOnce sends calls again whose replies were lost. Each time the ledger tells the call that
+// TestResentCalls sends calls again whose replies were lost. Each time the ledger tells the call that
 // made the row so, and no other call.
-func TestOnce(t *testing.T) {
+func TestResentCalls(t *testing.T) {
 	t.Parallel()
 	l := NewMemory(nil)
 	defer l.Close()

@@ -248,8 +248,8 @@ func TestWhileInUse(t *testing.T) {
 	}
 }
 
-// TestJudgeCode checks the meaning of result codes that no other test can cause.
-func TestJudgeCode(t *testing.T) {
+// TestClassifyResultCode checks the meaning of result codes that no other test can cause.
+func TestClassifyResultCode(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -273,9 +273,9 @@ func TestJudgeCode(t *testing.T) {
 	}
 }
 
-// TestImpatience wants a call to end when its caller gives up while another program has the file
+// TestCallerGivesUp wants a call to end when its caller gives up while another program has the file
 // locked.
-func TestImpatience(t *testing.T) {
+func TestCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	other, l := openAt(t, path), openAt(t, path)

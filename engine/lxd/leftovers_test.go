@@ -50,8 +50,8 @@ func (w *composeWorld) cutOffCompose(t *testing.T) {
 	w.sim.ClearFaults()
 }
 
-// TestClear removes what was certainly begun and never ran, and nothing else.
-func TestClear(t *testing.T) {
+// TestRemoveLeftovers removes what was certainly begun and never ran, and nothing else.
+func TestRemoveLeftovers(t *testing.T) {
 	t.Parallel()
 	cutOff := func(t *testing.T, w *composeWorld) { w.cutOffCompose(t) }
 	started := func(t *testing.T, w *composeWorld) { w.cutOffCompose(t); w.setRunning(t, true) }

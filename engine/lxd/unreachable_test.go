@@ -150,8 +150,8 @@ func withForeignKey(t *testing.T) func(*fakeLXD) {
 	}
 }
 
-// TestSlow: an LXD that answers slowly, but within the deadline, is reachable.
-func TestSlow(t *testing.T) {
+// TestSlowLXDIsReachable: an LXD that answers slowly, but within the deadline, is reachable.
+func TestSlowLXDIsReachable(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, func(f *fakeLXD) {

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// TestMisfit holds the reason and the detail of every way to fall out, and
+// TestReasonsAgainstHost holds the reason and the detail of every way to fall out, and
 // that the same host takes a VM that asks for the last bit of it.
-func TestMisfit(t *testing.T) {
+func TestReasonsAgainstHost(t *testing.T) {
 	t.Parallel()
 	type (
 		host = placement.Host

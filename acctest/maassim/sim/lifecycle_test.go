@@ -271,8 +271,8 @@ func TestMarkFixed(t *testing.T) {
 	}
 }
 
-// TestFailed makes transitions fail from outside.
-func TestFailed(t *testing.T) {
+// TestFailedTransitions makes transitions fail from outside.
+func TestFailedTransitions(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	id := c.compose("hostname=x")
@@ -300,8 +300,8 @@ func TestFailed(t *testing.T) {
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 200, "Releasing")
 }
 
-// TestVanished: somebody deletes an instance behind MAAS's back.
-func TestVanished(t *testing.T) {
+// TestVanishedInstance: somebody deletes an instance behind MAAS's back.
+func TestVanishedInstance(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	id := c.composeReady("x")

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestLasting: a connection that breaks again and again says the same each time, so
+// TestLastingProblemStaysEqual: a connection that breaks again and again says the same each time, so
 // that its condition is written once.
-func TestLasting(t *testing.T) {
+func TestLastingProblemStaysEqual(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"read tcp 10.0.0.2:54321->10.0.0.1:5240: connection reset by peer":    "read tcp 10.0.0.2->10.0.0.1:5240: connection reset by peer",

@@ -184,9 +184,9 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestRemembered: verified signatures are cached. Still a certificate is refused as soon as its
+// TestCachedSignature: verified signatures are cached. Still a certificate is refused as soon as its
 // client is revoked or it has expired. After a minute the signature is verified again.
-func TestRemembered(t *testing.T) {
+func TestCachedSignature(t *testing.T) {
 	t.Parallel()
 	d := newTestRegister(t)
 	signers := d.Pool()
@@ -359,9 +359,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestClientBehind: a machine whose clock is an hour behind accepts a certificate that was just
+// TestClientClockBehind: a machine whose clock is an hour behind accepts a certificate that was just
 // made.
-func TestClientBehind(t *testing.T) {
+func TestClientClockBehind(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	authority, err := OpenAuthority(t.TempDir(), now)

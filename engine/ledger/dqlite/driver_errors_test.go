@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestJudge: what a caller gets for an error of the driver, and whether the statement is sent
+// TestClassifyError: what a caller gets for an error of the driver, and whether the statement is sent
 // again.
-func TestJudge(t *testing.T) {
+func TestClassifyError(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string

@@ -40,9 +40,9 @@ func (l faultyLedger) Row(ctx context.Context, key engine.Key) (engine.Row, erro
 	return l.Ledger.Row(ctx, key)
 }
 
-// TestHistoriesBite records histories of ledgers with wrong answers, and wants the judge to
+// TestWrongLedgersAreFound records histories of ledgers with wrong answers, and wants the judge to
 // reject them. A judge that accepts all of them would accept any store.
-func TestHistoriesBite(t *testing.T) {
+func TestWrongLedgersAreFound(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		lie    func(engine.Ledger) engine.Ledger

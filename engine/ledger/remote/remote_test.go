@@ -548,9 +548,9 @@ func TestUnreachable(t *testing.T) {
 	w.start()
 }
 
-// TestAway calls a service that is away, for 200 VMs. One call tries until it gives up, and the
+// TestServiceIsAway calls a service that is away, for 200 VMs. One call tries until it gives up, and the
 // others fail at once. When the service is back, a call soon finds it.
-func TestAway(t *testing.T) {
+func TestServiceIsAway(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	l := w.connectClient("ci", allRights).Region("mark")

@@ -151,8 +151,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestOnce: a write that is sent again while it runs is done once.
-func TestOnce(t *testing.T) {
+// TestResentWrites: a write that is sent again while it runs is done once.
+func TestResentWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := replyCache{byCall: map[string]*reply{}}
