@@ -90,7 +90,7 @@ func TestAccHostBadNetwork(t *testing.T) {
 		"NoSuchSubnet":   {reason: "Subnets are named.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "auto", subnet = "mars" }]`), want: `network.bridges.br0.links[0].subnet subnet "mars"`},
 		"DarkSubnet":     {reason: "It is on another VLAN.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "auto", subnet = "dark" }]`), want: `network.bridges.br0.links[0].subnet not on the VLAN of br0`},
 		"StaticNoIP":     {reason: "Of which?", body: networkWithBridge(`parent = "eth0", links = [{ mode = "static", subnet = "lan" }]`), want: `network.bridges.br0.links[0].ip: a static link has no address. Set ip`},
-		"BadIP":          {reason: "It is none.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "static", subnet = "lan", ip = "ten" }]`), want: `"ten" is not an IP address`},
+		"BadIP":          {reason: "The text is not an IP address.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "static", subnet = "lan", ip = "ten" }]`), want: `"ten" is not an IP address`},
 		"NoGateway":      {reason: "MAAS knows none.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "auto", subnet = "lan", default_gateway = true }]`), want: `network.bridges.br0.links[0].default_gateway subnet has no gateway in MAAS`},
 	})
 }

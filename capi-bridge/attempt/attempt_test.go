@@ -209,7 +209,7 @@ func TestNextLeader(t *testing.T) {
 				}
 			},
 		},
-		"Begun": {reason: "MAAS may be at it.", do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) { placeAndRenew(t, l, "m", "h1") }, state: engine.RowPending},
+		"Begun": {reason: "MAAS may be composing the VM.", do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) { placeAndRenew(t, l, "m", "h1") }, state: engine.RowPending},
 		"Bound": {
 			reason: "The VM may bear no mark yet.",
 			do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) {

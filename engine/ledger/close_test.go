@@ -25,7 +25,7 @@ func TestCloseClockPutBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, true},
-		"Leaving": {"It was given up while MAAS may be at it.", func(t *testing.T, ahead *Ledger) {
+		"Leaving": {"The row is given up while MAAS may be composing.", func(t *testing.T, ahead *Ledger) {
 			if _, _, err := ahead.Place(t.Context(), newReservation(t, ahead, "web-1", 1, 1)); err != nil {
 				t.Fatal(err)
 			}

@@ -71,7 +71,7 @@ func TestProcesses(t *testing.T) {
 		deaths int
 	}{
 		"Alive":  {"Processes share a ledger.", 0},
-		"Killed": {"A process may die at any moment, and the next one goes on.", killsPerProcess},
+		"Killed": {"A process may be killed at any moment, and the next one continues.", killsPerProcess},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -290,7 +290,7 @@ func TestCallerGivesUp(t *testing.T) {
 		t.Errorf("got %v after %s", err, took)
 	}
 	if _, err := l.CurrentTag(t.Context()); err != nil {
-		t.Errorf("Who reads does not wait for who writes.\ngot %v", err)
+		t.Errorf("A reader does not wait for a writer.\ngot %v", err)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestDeleteLeaks(t *testing.T) {
 		"Settled":        {"The plain case.", func(*maasClient) {}, func(*maasClient) {}, true, []string{}},
 		"LXDUnreachable": {"MAAS swallows the error.", lxdCondition(sim.ConditionUnreachable), lxdCondition(sim.ConditionOK), true, []string{"x"}},
 		"LXDHangs":       {"MAAS gives up and swallows that.", lxdCondition(sim.ConditionHanging), lxdCondition(sim.ConditionOK), true, []string{"x"}},
-		"RackDown":       {"Nobody is there to delete it.", rackCondition(sim.ConditionUnreachable), rackCondition(sim.ConditionOK), true, []string{"x"}},
+		"RackDown":       {"No rack controller can delete it.", rackCondition(sim.ConditionUnreachable), rackCondition(sim.ConditionOK), true, []string{"x"}},
 		"StartInFlight":  {"LXD refuses to delete what it starts.", func(*maasClient) {}, func(*maasClient) {}, false, []string{"x"}},
 	}
 	for name, tc := range cases {

@@ -78,7 +78,7 @@ func TestLostMachinesLeaveTheName(t *testing.T) {
 			},
 		},
 		"BesideOneThatGoes": {
-			reason: "Who serves until it is gone is better than nobody.",
+			reason: "A machine that serves until it is gone is better than none.",
 			do: func(w *clusterWorld) {
 				w.deleteObject(w.getMachine("m1"))
 				w.setLost("m2", infrav1.ConflictReason, "10.77.0.12")

@@ -91,7 +91,7 @@ func TestWrongLedgersAreFound(t *testing.T) {
 			want: porcupine.Illegal,
 		},
 		"NoReason": {
-			reason: "Who is refused must have been without room.",
+			reason: "A ledger may refuse a reservation only if room is missing.",
 			lie: func(l engine.Ledger) engine.Ledger {
 				return faultyLedger{Ledger: l, placeFunc: func(context.Context, engine.Reservation) (engine.Row, bool, error) {
 					return engine.Row{}, false, engine.ErrBusy

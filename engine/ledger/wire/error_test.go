@@ -23,7 +23,7 @@ func TestErrors(t *testing.T) {
 		as     any   // errors.AsType finds an equal value
 		status int
 	}{
-		"Nil":      {reason: "No error is none.", status: 200},
+		"Nil":      {reason: "No error stays no error.", status: 200},
 		"Busy":     {reason: "Callers try again.", err: fmt.Errorf("web-1 waits: %w", engine.ErrBusy), is: engine.ErrBusy, status: 409},
 		"NotFound": {reason: "Absence is no failure.", err: engine.ErrNotFound, is: engine.ErrNotFound, status: 404},
 		"Conflict": {reason: "No try helps.", err: fmt.Errorf("x: %w", engine.ErrConflict), is: engine.ErrConflict, status: 409},
