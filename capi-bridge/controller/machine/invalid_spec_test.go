@@ -48,7 +48,7 @@ func TestWrongValues(t *testing.T) {
 		reason string
 		says   []string
 	}{
-		"Modes": {"Two fields say what it is made of, and differ.",
+		"Modes": {"Two fields contradict each other about the kind of machine.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.DynamicLXD = ptr.To(false) }), infrav1.InvalidSpecReason, []string{"dynamicLXD", "contradicts"}},
 		"Image": {"MAAS has no such image.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.Image = "ubuntu/nosuch" }), infrav1.InvalidSpecReason, []string{"spec.image", "ubuntu/nosuch", "ubuntu/noble"}},

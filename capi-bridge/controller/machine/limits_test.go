@@ -81,11 +81,11 @@ func TestTakeOverWithinLimits(t *testing.T) {
 		deleted bool // before anything else is seen
 		says    string
 	}{
-		"Ready":   {reason: "The other provider said that it is ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, says: "pool"},
-		"Begun":   {reason: "The other provider had not said so.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, says: "pool"},
-		"Zone":    {reason: "Another zone.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, says: "zone"},
-		"Forged":  {reason: "Its own annotations are no better than another provider's.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, forged: true, says: "zone"},
-		"Deleted": {reason: "The deletion is the first that is seen of it.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, deleted: true},
+		"Ready":   {reason: "The other provider reported the machine as ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, says: "pool"},
+		"Begun":   {reason: "The other provider had not reported the machine as ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, says: "pool"},
+		"Zone":    {reason: "The machine is in a zone that is not allowed.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, says: "zone"},
+		"Forged":  {reason: "Annotations that claim the machine for this manager prove nothing.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, forged: true, says: "zone"},
+		"Deleted": {reason: "The object is being deleted when it is first seen.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, deleted: true},
 	}
 	for kind, make := range incumbents {
 		for name, tc := range cases {
