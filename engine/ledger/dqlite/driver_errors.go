@@ -54,10 +54,10 @@ func classifyError(err error) (meaning error, again bool) {
 }
 
 // isMisread reports whether the driver misread a failure, so that its code and message are lost.
-// dqlite appends the failure to the head of the rows that it has begun to write (gateway.c,
-// failure). The driver then reads the number of columns and the name of the first column as the
-// failure. SQLite's own messages contain spaces, except "interrupted", which means the same. The
-// first column of each query of the ledger has a name of one word.
+// The server appends the failure to the head of the rows that it has begun to write (gateway.c
+// of dqlite, failure). The driver then reads the number of columns and the name of the first
+// column as the failure. SQLite's own messages contain spaces, except "interrupted", which means
+// the same. The first column of each query of the ledger has a name of one word.
 func isMisread(coded dqlitedriver.Error) bool { return !strings.Contains(coded.Message, " ") }
 
 // leaderlessError says that the cluster can write nothing now.
