@@ -67,24 +67,24 @@ var dependencyRules = map[string]dependencyRule{
 		ours:   engineKindImports("engine/compose"),
 		never:  frontEndModules,
 	},
-	"engine/settle": {
+	"engine/inplace": {
 		reason: "Changes in place that all kinds share do not import any kind.",
-		ours:   engineKindImports("engine/settle"),
+		ours:   engineKindImports("engine/inplace"),
 		never:  frontEndModules,
 	},
 	"engine/vm": {
 		reason: "Kinds do not import each other.",
-		ours:   engineKindImports("engine/compose", "engine/settle", "engine/vm"),
+		ours:   engineKindImports("engine/compose", "engine/inplace", "engine/vm"),
 		never:  frontEndModules,
 	},
 	"engine/machine": {
 		reason: "Kinds do not import each other.",
-		ours:   engineKindImports("engine/settle", "engine/machine"),
+		ours:   engineKindImports("engine/inplace", "engine/machine"),
 		never:  frontEndModules,
 	},
 	"engine/host": {
 		reason: "A host is also a machine, and imports no other kind.",
-		ours:   engineKindImports("engine/settle", "engine/machine", "engine/host"),
+		ours:   engineKindImports("engine/inplace", "engine/machine", "engine/host"),
 		never:  frontEndModules,
 	},
 	"engine/fleet": {
@@ -99,7 +99,7 @@ var dependencyRules = map[string]dependencyRule{
 	},
 	"engine/assembly": {
 		reason: "The kinds are assembled without any adapter.",
-		ours:   engineKindImports("engine/compose", "engine/settle", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
+		ours:   engineKindImports("engine/compose", "engine/inplace", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
 		never:  frontEndModules,
 	},
 	"engine/placement": {
@@ -422,9 +422,9 @@ func providerObjectImports(name string) []string {
 	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values/...", "engine/...", "cloudinit/..."}
 }
 
-// TestArrows checks the direction of every dependency between our packages. It
+// TestImportDirections checks the direction of every dependency between our packages. It
 // keeps Terraform and Kubernetes out of packages that must not know them.
-func TestArrows(t *testing.T) {
+func TestImportDirections(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
 	for _, p := range ourPackages(t) {
@@ -495,7 +495,7 @@ func isWithinFolder(folder, pattern string) bool {
 }
 
 // TestArrowsRefuse breaks the rules on purpose. A rule that refuses nothing
-// would always pass TestArrows.
+// would always pass TestImportDirections.
 func TestArrowsRefuse(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -29,15 +29,15 @@ func TestAccHostBadKey(t *testing.T) {
 	t.Parallel()
 	old, early := newKeyPair(t, newYear(2010), newYear(2020)), newKeyPair(t, newYear(2090), newYear(2100))
 	testRefusedHosts(t, map[string]badHost{
-		"TrustedNonsense": {reason: "Only certificates are trusted.", body: withLXD(`trusted_certificates = ["abc"]`), want: `The certificate holds no certificate in PEM`},
-		"TrustedExpired":  {reason: "Nobody could use it.", body: withLXD(fmt.Sprintf("trusted_certificates = [%q]", old.certificate)), want: `expired on 2020-01-01`},
-		"HalfAPair":       {reason: "A certificate without its key.", body: hostOnNode1(), settings: withPairFiles("a", ""), want: `lxd_client_key holds no private key in PEM. Give the text`},
-		"OtherKey":        {reason: "Halves of two pairs.", body: hostOnNode1(), settings: withPairFiles("a", "b"), at: "lxd_client_key", want: `lxd_client_key is not the private key of the certificate Give both halves`},
-		"Expired":         {reason: "LXD does not accept it any more.", body: hostOnNode1(), settings: old.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
-		"NotYetValid":     {reason: "A clock is wrong.", body: hostOnNode1(), settings: early.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},
-		"FileExpired":     {reason: "The pair beside the ledger grows old, too.", body: hostOnNode1(), before: old.putBesideLedger, want: `client key pair lxd-client.pem cannot be used expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
+		"TrustedNonsense": {reason: "Only a certificate can be trusted.", body: withLXD(`trusted_certificates = ["abc"]`), want: `The certificate holds no certificate in PEM`},
+		"TrustedExpired":  {reason: "Nobody could use an expired certificate.", body: withLXD(fmt.Sprintf("trusted_certificates = [%q]", old.certificate)), want: `expired on 2020-01-01`},
+		"HalfAPair":       {reason: "The certificate comes without its key.", body: hostOnNode1(), settings: withPairFiles("a", ""), want: `lxd_client_key holds no private key in PEM. Give the text`},
+		"OtherKey":        {reason: "Certificate and key belong to two pairs.", body: hostOnNode1(), settings: withPairFiles("a", "b"), at: "lxd_client_key", want: `lxd_client_key is not the private key of the certificate Give both halves`},
+		"Expired":         {reason: "LXD no longer accepts the certificate.", body: hostOnNode1(), settings: old.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
+		"NotYetValid":     {reason: "The certificate begins in the future, so a clock is wrong.", body: hostOnNode1(), settings: early.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},
+		"FileExpired":     {reason: "The pair beside the ledger has expired.", body: hostOnNode1(), before: old.putBesideLedger, want: `client key pair lxd-client.pem cannot be used expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
 		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: hostOnNode1(), settings: withSetting(`ledger = "memory"`), want: `Cannot create VM host no lasting place for the client key pair`},
-		"KeyFileMissing":  {reason: "Neither PEM nor a file.", body: hostOnNode1(), settings: withSetting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
+		"KeyFileMissing":  {reason: "The value is neither PEM nor the path of a file.", body: hostOnNode1(), settings: withSetting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
 		"KeyReadByOthers": {
 			reason: "Somebody may have it.", body: hostOnNode1(),
 			before: func(t *testing.T, x *metalTarget) {

@@ -30,7 +30,7 @@ func TestAccVMKilled(t *testing.T) {
 		reach  func(x *target, t *testing.T, name string)
 	}{
 		"Composing": {
-			reason: "The compose was sent, and MAAS is at it.", verb: "apply", brief: true,
+			reason: "The compose was sent, and MAAS is working on it.", verb: "apply", brief: true,
 			reach: func(x *target, t *testing.T, _ string) { x.awaitCall(t, composeRoute()) },
 		},
 		"Newborn": {

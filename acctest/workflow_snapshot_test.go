@@ -76,7 +76,7 @@ func TestAccWorkflowSnapshot(t *testing.T) {
 		t.Errorf("snapshots (-want +got):\n%s", diff)
 	}
 	restore("It runs.", `Cannot restore snapshot before of VM web runs, and must be stopped allow_stopping = true`, map[string]any{})
-	restore("There is none.", `name: web has no snapshot later It has: before`, map[string]any{"name": "later", "allow_stopping": true})
+	restore("There is no such snapshot.", `name: web has no snapshot later It has: before`, map[string]any{"name": "later", "allow_stopping": true})
 	restore("It may be stopped.", "", map[string]any{"allow_stopping": true})
 	restore("Twice is harmless.", "", map[string]any{"allow_stopping": true})
 	if all := x.instances(); x.canInspectLXDs() && (len(all) != 1 || !all[0].Running) {
@@ -195,7 +195,7 @@ func TestAccSnapshotRefused(t *testing.T) {
 		"Unknown":    {"A slip of the pen.", snapshot, map[string]any{"machine": "mars"}, nil, `Cannot take snapshot s1 of VM mars MAAS knows no such machine`},
 		"BareMetal":  {"It is no VM.", snapshot, map[string]any{"machine": "node2"}, nil, `it is not marked as a VM of owner tf-acc Import it`},
 		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, not for owner somebody`},
-		"NoSnapshot": {"There is none.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
+		"NoSnapshot": {"There is no such snapshot.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
 	}
 	if !isLXDColumn() {
 		tc := cases["Unknown"]

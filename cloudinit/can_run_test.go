@@ -6,8 +6,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestRuns: user-data that cloud-init would ignore may be for another program.
-func TestRuns(t *testing.T) {
+// TestCanRun: user-data that cloud-init would ignore may be for another program.
+func TestCanRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		data string

@@ -24,7 +24,7 @@ func TestCheckVersion(t *testing.T) {
 		"Memory":          {reason: "Ubuntu always could.", version: "3.4.10", want: Deployment{Image: "ubuntu/noble", Ephemeral: true}},
 		"MemoryOldCustom": {"MAAS 3.4 knows of Ubuntu alone.", "3.4.10", Deployment{Image: "custom/k8s", Ephemeral: true}, "deploy.ephemeral", "other systems need MAAS 3.5"},
 		"MemoryCustom":    {reason: "Later ones look at the image.", version: "3.5.0", want: Deployment{Image: "custom/k8s", Ephemeral: true}},
-		"Unreadable":      {reason: "Who knows how old that is.", version: "edge", want: Deployment{HardwareSync: true}},
+		"Unreadable":      {reason: "The age of an unreadable version is unknown.", version: "edge", want: Deployment{HardwareSync: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

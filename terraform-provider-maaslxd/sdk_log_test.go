@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestUnread(t *testing.T) {
+func TestUnreadLog(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

@@ -57,8 +57,8 @@ func (k *contextKeeper) PlanResourceChange(
 
 type key struct{}
 
-// TestForgetful: the contexts that the framework keeps do not keep the call alive.
-func TestForgetful(t *testing.T) {
+// TestKeptContextsFreeTheCall: the contexts that the framework keeps do not keep the call alive.
+func TestKeptContextsFreeTheCall(t *testing.T) {
 	t.Parallel()
 	k := &contextKeeper{}
 	f := contextReleasingServer{k, k}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestBusy(t *testing.T) {
+func TestBusyTime(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, stat string
@@ -14,7 +14,7 @@ func TestBusy(t *testing.T) {
 		err          string
 	}{
 		"AllKinds": {"Idle CPUs and ones that wait for a disk have time.", "cpu  100 20 30 5000 600 4 5 6 70 8\ncpu0 1\n", 1650 * time.Millisecond, ""},
-		"Foreign":  {"Another system's file tells nothing.", "intr 1 2 3", 0, "/proc/stat"},
+		"Foreign":  {"A file of another system has no CPU times.", "intr 1 2 3", 0, "/proc/stat"},
 		"Garbled":  {"Nor does a line without numbers.", "cpu a b c d e f g h", 0, "invalid syntax"},
 	}
 	for name, tc := range cases {
@@ -28,7 +28,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-func TestOthers(t *testing.T) {
+func TestOtherProcessesTime(t *testing.T) {
 	t.Parallel()
 	before := cpuTimes{all: 10 * time.Second, ours: 2 * time.Second}
 	if got := before.shareOfOthers(cpuTimes{all: 14 * time.Second, ours: 6 * time.Second}, time.Second); got != 0 {

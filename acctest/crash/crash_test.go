@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/crash"
 )
 
-// TestDeath crashes before a call has its effect, after it, and at a read. A
+// TestCrashAtCall crashes before a call has its effect, after it, and at a read. A
 // crashed program gets nothing, and has no further effect. The next one lives.
-func TestDeath(t *testing.T) {
+func TestCrashAtCall(t *testing.T) {
 	t.Parallel()
 	deploy := "POST machines/*/ deploy"
 	cases := map[string]struct {
@@ -111,9 +111,9 @@ func getStatus(t *testing.T, server *httptest.Server, agent string) int {
 	return answer.StatusCode
 }
 
-// TestToll: an operation is covered if the program crashed at one of its
+// TestCoverage: an operation is covered if the program crashed at one of its
 // occurrences.
-func TestToll(t *testing.T) {
+func TestCoverage(t *testing.T) {
 	t.Parallel()
 	var toll crash.Coverage
 	for _, d := range []crash.Operation{{Label: "write", Occurrence: 1}, {Label: "write", Occurrence: 2}, {Label: "deploy", Occurrence: 1}} {
@@ -130,8 +130,8 @@ func TestToll(t *testing.T) {
 	}
 }
 
-// TestDeeds: operations are listed in order, with their occurrence.
-func TestDeeds(t *testing.T) {
+// TestOperationsAreListed: operations are listed in order, with their occurrence.
+func TestOperationsAreListed(t *testing.T) {
 	t.Parallel()
 	fate := crash.NeverCrash()
 	life := fate.StartProcess(nil)
@@ -149,9 +149,9 @@ func TestDeeds(t *testing.T) {
 	}
 }
 
-// TestNextLife: the next process starts after the last function of the crashed
+// TestNextProcess: the next process starts after the last function of the crashed
 // one has returned.
-func TestNextLife(t *testing.T) {
+func TestNextProcess(t *testing.T) {
 	t.Parallel()
 	fate := crash.CrashAt(crash.Operation{Label: "write", Occurrence: 1})
 	seeing, seen := make(chan struct{}), atomic.Bool{}

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestCrashed: only a program that nobody stopped counts as crashed. The end of
+// TestCrashIsReported: only a program that nobody stopped counts as crashed. The end of
 // its log says why.
-func TestCrashed(t *testing.T) {
+func TestCrashIsReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
 		stop   func(*Process)

@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestLook repeats only a read that may succeed. Only a 404 means that
+// TestReadIsRepeated repeats only a read that may succeed. Only a 404 means that
 // something is gone.
-func TestLook(t *testing.T) {
+func TestReadIsRepeated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

@@ -31,10 +31,10 @@ func writeDriveScript(t *testing.T, steer string) (command, log string) {
 	return command, log
 }
 
-// TestPilot drives the run's machines through their transitions, each once. It
+// TestPilotDrivesMachines drives the run's machines through their transitions, each once. It
 // leaves held machines and those of others alone, and does what a story
 // ordered.
-func TestPilot(t *testing.T) {
+func TestPilotDrivesMachines(t *testing.T) {
 	t.Parallel()
 	m := lentModel()
 	m.Latency = sim.Latency{Commission: time.Hour, Deploy: time.Hour, FirstBoot: time.Hour}

@@ -59,8 +59,8 @@ func TestTargetsOfTheBridge(t *testing.T) {
 	}
 }
 
-// TestMains: each released program exists in the tree.
-func TestMains(t *testing.T) {
+// TestReleasedProgramsExist: each released program exists in the tree.
+func TestReleasedProgramsExist(t *testing.T) {
 	t.Parallel()
 	for _, b := range readConfig(t).Builds {
 		if _, err := os.Stat(filepath.Join(root, b.Main, "main.go")); err != nil {

@@ -209,7 +209,7 @@ func TestNextLeader(t *testing.T) {
 				}
 			},
 		},
-		"Begun": {reason: "MAAS may be at it.", do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) { placeAndRenew(t, l, "m", "h1") }, state: engine.RowPending},
+		"Begun": {reason: "MAAS may be composing the VM.", do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) { placeAndRenew(t, l, "m", "h1") }, state: engine.RowPending},
 		"Bound": {
 			reason: "The VM may bear no mark yet.",
 			do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) {
@@ -322,9 +322,9 @@ func TestAllObjectsCount(t *testing.T) {
 	}
 }
 
-// TestUnrecorded: what a manager with a volume has begun may be under way on any host.
+// TestObjectWithoutRecord: what a manager with a volume has begun may be under way on any host.
 // Nothing is placed until that is over, and nobody needs to do anything.
-func TestUnrecorded(t *testing.T) {
+func TestObjectWithoutRecord(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
@@ -494,9 +494,9 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestArrival: an object that comes after the list, as from another management cluster,
+// TestMovedObjectBringsItsRow: an object that comes after the list, as from another management cluster,
 // brings its row along.
-func TestArrival(t *testing.T) {
+func TestMovedObjectBringsItsRow(t *testing.T) {
 	t.Parallel()
 	there := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
 	row := placeAndRenew(t, there.newLeader(), "m", "h1")

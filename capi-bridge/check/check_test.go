@@ -280,7 +280,7 @@ func TestMAAS(t *testing.T) {
 		"BadKey":    {reason: "It is no key at all.", env: map[string]string{"MAAS_API_KEY": "abc"}, status: 2, says: []string{"--maas-api-key: an API key has three parts"}},
 		"Away":      {reason: "Nothing listens.", env: map[string]string{"MAAS_ENDPOINT": "http://127.0.0.1:1/MAAS"}, status: 1, says: []string{"FAIL  ", "Check host and port in --maas-endpoint"}},
 		"Image":     {reason: "It is not imported.", args: []string{"--image", "ubuntu/plucky"}, status: 1, says: []string{"FAIL  MAAS has no image ubuntu/plucky; it has ubuntu/"}},
-		"Pool":      {reason: "There is none.", args: []string{"--resource-pool", "gold"}, status: 1, says: []string{"FAIL  MAAS has no resource pool gold; it has default, vms"}},
+		"Pool":      {reason: "MAAS has no such resource pool.", args: []string{"--resource-pool", "gold"}, status: 1, says: []string{"FAIL  MAAS has no resource pool gold; it has default, vms"}},
 		"TestHost":  {reason: "The seeds of the other check.", args: []string{"--test-vm-host"}, says: []string{"MAAS has removed it again", "check maas: passed"}},
 		"APIURL":    {reason: "The provider's variable will do.", env: map[string]string{"MAAS_ENDPOINT": ""}, status: 2, says: []string{"--maas-endpoint: it is missing"}},
 		"CannotYet": {reason: "A VM host that MAAS never reached.", model: func(m *sim.Model) { registerHost(m); m.Hosts[0].TrustedCertificates = nil }, says: []string{"check maas: passed"}},

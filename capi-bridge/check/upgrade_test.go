@@ -128,7 +128,7 @@ func TestUpgrade(t *testing.T) {
 			},
 		},
 		"NoPair": {
-			reason: "Who has no key rehearses the half.", first: noted(nil), env: map[string]string{"MAASLXD_LXD_CLIENT_CERT": "", "MAASLXD_LXD_CLIENT_KEY": ""},
+			reason: "Without the fleet's key pair, only a part can be checked.", first: noted(nil), env: map[string]string{"MAASLXD_LXD_CLIENT_CERT": "", "MAASLXD_LXD_CLIENT_KEY": ""},
 			says: []string{"skip  the LXDs were not asked", "--lxd-client-cert", "passed, with 1 skipped"},
 		},
 		"HalfAPair": {
@@ -170,7 +170,7 @@ func TestUpgrade(t *testing.T) {
 			says: []string{"note  this MAAS no longer has VM hosts", "ok    host node1: machine node1 (", "trusts the key pair"},
 		},
 		"User": {
-			reason: "Who is no administrator sees no parameters.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: setting.CodeFailed,
+			reason: "Only an administrator sees the power parameters.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: setting.CodeFailed,
 			says: []string{"is not an administrator"},
 		},
 		"NoMAAS": {reason: "Which one?", env: map[string]string{"MAAS_ENDPOINT": ""}, status: setting.CodeUsage, says: []string{"--maas-endpoint: it is missing"}},

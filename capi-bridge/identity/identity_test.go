@@ -110,7 +110,7 @@ func TestFind(t *testing.T) {
 		},
 		"Environment":      {reason: "Then the environment.", env: newGetenv("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key), endpoint: "http://env/MAAS"},
 		"EnvironmentNames": {reason: "It has two names for each.", env: newGetenv("MAAS_API_URL", "http://env2/MAAS", "MAAS_API_TOKEN", key), endpoint: "http://env2/MAAS"},
-		"EnvironmentHalf":  {reason: "A half is none.", env: newGetenv("MAAS_API_URL", "http://env2/MAAS"), failure: "CredentialsNotFound", says: "environment has no MAAS_API_KEY"},
+		"EnvironmentHalf":  {reason: "An address without a key is no credential.", env: newGetenv("MAAS_API_URL", "http://env2/MAAS"), failure: "CredentialsNotFound", says: "environment has no MAAS_API_KEY"},
 		"EnvironmentCA":    {reason: "A path that leads nowhere is a mistake.", env: newGetenv("MAAS_API_URL", "https://e", "MAAS_API_KEY", key, "MAAS_API_CACERT", "/nowhere.pem"), failure: "InvalidSpec", says: "MAAS_API_CACERT"},
 		"Nothing":          {reason: "Nobody said anything.", failure: "CredentialsNotFound", says: "namespace capmaas-system"},
 		"NoConfigMap": {
@@ -131,7 +131,7 @@ func TestFind(t *testing.T) {
 			endpoint: "http://lab/MAAS",
 		},
 		"IdentitySecretElsewhere": {
-			reason: "Who makes identities could have any Secret's apiKey sent anywhere.", ref: ref,
+			reason: "Anyone who makes identities could have the apiKey of any Secret sent anywhere.", ref: ref,
 			objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "vault", everybody), newSecret("vault", "lab-key", "apiKey", key)},
 			failure: "IdentityNotAllowed", says: "Secret of the namespace vault",
 		},
@@ -148,7 +148,7 @@ func TestFind(t *testing.T) {
 			objects: []client.Object{newSecret("team-b", "theirs", "apiKey", key, "maasEndpoint", "http://theirs/MAAS")},
 			failure: "CredentialsNotFound", says: "Secret team-a/theirs",
 		},
-		"IdentityMissing":       {reason: "A name that is none.", ref: ref, failure: "IdentityNotFound", says: "MaasClusterIdentity lab"},
+		"IdentityMissing":       {reason: "There is no identity of this name.", ref: ref, failure: "IdentityNotFound", says: "MaasClusterIdentity lab"},
 		"IdentitySecretMissing": {reason: "Its Secret is not there.", ref: ref, objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", everybody)}, failure: "CredentialsNotFound", says: "Secret capmaas-system/lab-key"},
 		"IdentityKeyMissing": {
 			reason: "Its Secret has another key.", ref: ref, objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", everybody), newSecret(managerNamespace, "lab-key", "apikey", key)},

@@ -33,13 +33,13 @@ func TestRoom(t *testing.T) {
 		need        fleet.ZoneNeed
 		want, found int
 	}{
-		{"Nobody asked before.", 0, nil, metal, 1, 0},
-		{"A full MAAS is not asked by each cluster.", noRoomTTL - 1, nil, metal, 1, 0},
+		{"The first question asks MAAS.", 0, nil, metal, 1, 0},
+		{"For some time, other clusters do not ask a full MAAS again.", noRoomTTL - 1, nil, metal, 1, 0},
 		{"Room is found soon after it was made.", 1, machine, metal, 2, 1},
-		{"It is room for some.", 0, machine, other, 2, 0},
-		{"Who finds none asks sooner.", noRoomTTL, machine, other, 3, 0},
-		{"What was found serves for long.", roomTTL - 1, nil, metal, 3, 1},
-		{"But not for ever.", 1, nil, metal, 4, 0},
+		{"The room is enough for one kind of machine only.", 0, machine, other, 2, 0},
+		{"An answer without room is kept for a shorter time.", noRoomTTL, machine, other, 3, 0},
+		{"An answer with room is kept for a longer time.", roomTTL - 1, nil, metal, 3, 1},
+		{"After that time MAAS is asked again.", 1, nil, metal, 4, 0},
 	} {
 		now, ready = now.Add(step.later), step.ready
 		got, err := r.ZonesWithRoom(t.Context(), step.need)

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestGate: a node whose clock is set serves nothing, until it is compared anew.
-func TestGate(t *testing.T) {
+// TestClockChangeClosesGate: a node whose clock was set serves nothing until it is compared again.
+func TestClockChangeClosesGate(t *testing.T) {
 	t.Parallel()
 	var g gate
 	if err := g.checkOpen(); err != nil {
@@ -30,7 +30,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestNodeSettings: what cannot be meant of a node is refused before anything is made.
+// TestNodeSettings: invalid settings of a node are refused before anything is made.
 func TestNodeSettings(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

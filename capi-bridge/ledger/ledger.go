@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// Run runs one of the commands.
+// Run runs one of the commands, which args name.
 func Run(ctx context.Context, p setting.Program) error {
 	return setting.Commands{
 		{Name: "serve", Summary: "serve a ledger to Terraform runs and managers on several machines", Run: RunServe},

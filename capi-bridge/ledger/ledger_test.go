@@ -25,7 +25,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// output is what a program writes, while it does.
+// output collects what a program writes while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -51,7 +51,7 @@ func runCommand(ctx context.Context, folder string, out, log io.Writer, args ...
 	})
 }
 
-// testService is a service that runs.
+// testService is a running service.
 type testService struct {
 	t               *testing.T
 	folder          string
@@ -128,9 +128,8 @@ func (s *testService) getDiagnostics(path string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestServe is the life of a service. A client is added while it runs, writes,
-// and is revoked. Its writes are in the log and in the metrics. The service
-// ends in order.
+// TestServe follows a service through its life. A client is added while it runs, writes, and is
+// revoked. Its writes are in the log and in the metrics. The service ends without losing a call.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "state")
@@ -174,7 +173,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// siteAuthority is an authority of a site: its own clients and servers have certificates of it.
+// siteAuthority is an authority of a site, which signs certificates of clients and servers.
 type siteAuthority struct {
 	folder    string
 	authority *access.Authority
@@ -190,10 +189,10 @@ func newSiteAuthority(t *testing.T) siteAuthority {
 	return siteAuthority{folder, authority}
 }
 
-// path is that of a file in its folder.
+// path returns the path of a file in its folder.
 func (g siteAuthority) path(name string) string { return filepath.Join(g.folder, name) }
 
-// issueClient makes the certificate of a client, whose text is returned, in NAME.crt.
+// issueClient makes the certificate of a client in NAME.crt, and returns its text.
 func (g siteAuthority) issueClient(t *testing.T, name string) remote.Config {
 	t.Helper()
 	certificate, key, err := g.authority.IssueClient(name, time.Now(), time.Hour)
@@ -218,7 +217,7 @@ func (g siteAuthority) issueServer(t *testing.T) {
 	}
 }
 
-// checkClient asks a service who a client is for it.
+// checkClient asks a service who the client is.
 func (s *testService) checkClient(c remote.Config) error {
 	s.t.Helper()
 	c.Address = "https://" + s.address
@@ -231,8 +230,8 @@ func (s *testService) checkClient(c remote.Config) error {
 	return err
 }
 
-// TestGivenCertificates serves with a certificate of a site, and takes its clients once
-// they are registered, and no others. No authority is made that nobody needs.
+// TestGivenCertificates serves with a certificate of a site. It accepts the clients of the site
+// once they are registered, and no others. It makes no authority, because nobody needs one.
 func TestGivenCertificates(t *testing.T) {
 	t.Parallel()
 	site, folder := newSiteAuthority(t), t.TempDir()
@@ -262,7 +261,7 @@ func TestGivenCertificates(t *testing.T) {
 	}
 }
 
-// TestClientCA takes clients of a site beside those of its own authority.
+// TestClientCA accepts clients of a site beside those of its own authority.
 func TestClientCA(t *testing.T) {
 	t.Parallel()
 	site, folder := newSiteAuthority(t), t.TempDir()
@@ -284,7 +283,7 @@ func TestClientCA(t *testing.T) {
 	}
 }
 
-// TestBadServe: what keeps a service from serving is one error with a way out.
+// TestBadServe: whatever stops a service from starting is one error with a way out.
 func TestBadServe(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -335,7 +334,7 @@ func TestBadServe(t *testing.T) {
 	}
 }
 
-// makeNewerLedger makes a ledger of a schema that is to come.
+// makeNewerLedger makes a ledger with a schema of a later version.
 func makeNewerLedger(t *testing.T, path string) {
 	t.Helper()
 	l, err := rows.OpenFile(t.Context(), path)
@@ -355,8 +354,8 @@ func makeNewerLedger(t *testing.T, path string) {
 	}
 }
 
-// TestRowsAndMoves uses the commands of an operator on a service that runs: a file moves in,
-// is listed, one row is forgotten, and the rest moves out.
+// TestRowsAndMoves uses an operator's commands on a running service. It imports a file, lists
+// the rows, forgets one row, and exports the others.
 func TestRowsAndMoves(t *testing.T) {
 	t.Parallel()
 	s := startTestService(t, t.TempDir())

@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// This build keeps a ledger in a file alone.
+// This build cannot run a node: it keeps a ledger only in a file.
 
 func startNode(context.Context, nodeConfig) (node, error) { return nil, noClusterError() }
 

@@ -42,7 +42,7 @@ func TestFlags(t *testing.T) {
 		"NoRate":       {reason: "Calls need a rate.", args: []string{"--kube-api-qps=0"}, flag: "--kube-api-qps", says: "more than 0"},
 		"NoComposer":   {reason: "There are two, and auto.", args: []string{"--composer=vcenter"}, flag: "--composer", says: `no composer "vcenter"`},
 		"NoPort":       {reason: "Ports end.", args: []string{"--webhook-port=70000"}, flag: "--webhook-port", says: "70000 is not a port"},
-		"NoWebhooks":   {reason: "0 is none.", args: []string{"--webhook-port=0"}},
+		"NoWebhooks":   {reason: "Port 0 means no webhooks.", args: []string{"--webhook-port=0"}},
 		"NoLedger":     {reason: "A ledger must be somewhere.", args: []string{"--ledger="}, flag: "--ledger", says: "no ledger"},
 		"LedgerFiles":  {reason: "A file needs no certificate.", args: []string{"--ledger-cert=x"}, flag: "--ledger-cert", says: "names none"},
 		"LedgerKey":    {reason: "A service does.", args: []string{"--ledger=https://l:7443", "--ledger-cert=x"}, flag: "--ledger-key", says: "is missing"},

@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 		"Defaults":    {reason: "Nothing is said.", want: values{Text: "plain", Number: 7, Span: time.Second}},
 		"Environment": {reason: "Variables alone will do.", env: map[string]string{"TEXT": "e", "NUMBER": "8", "SPAN": "2s", "ON": "true", "PEM": inline, "PEMS": file}, want: values{"e", 8, 2 * time.Second, true, inline, []string{"from a file"}}},
 		"Flags":       {reason: "A flag wins, and a list takes the place of the variable's.", env: map[string]string{"TEXT": "e", "PEMS": file, "ON": "true"}, args: []string{"--text=f", "--pems", inline, "--pems", inline + "2", "--on=false"}, want: values{Text: "f", Number: 7, Span: time.Second, PEMs: []string{inline, inline + "2"}}},
-		"Empty":       {reason: "An empty variable is none.", env: map[string]string{"TEXT": "", "NUMBER": ""}, want: values{Text: "plain", Number: 7, Span: time.Second}},
+		"Empty":       {reason: "An empty variable counts as unset.", env: map[string]string{"TEXT": "", "NUMBER": ""}, want: values{Text: "plain", Number: 7, Span: time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

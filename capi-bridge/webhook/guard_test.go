@@ -18,9 +18,9 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// TestGuard: what says which machine is an object's is the manager's to write.
+// TestGuardedAnnotations: what says which machine is an object's is the manager's to write.
 // clusterctl and backups bring it along with paused objects.
-func TestGuard(t *testing.T) {
+func TestGuardedAnnotations(t *testing.T) {
 	t.Parallel()
 	const (
 		manager   = "system:serviceaccount:capmaas-system:capmaas-manager"
@@ -71,7 +71,7 @@ func TestGuard(t *testing.T) {
 		"MovedPending":  {"It was not taken over yet.", "tenant", true, "", pending, []string{"spec.systemID"}},
 		"MovedRefused":  {"It was given no machine, and is given none.", "clusterctl", true, "", refusal, nil},
 		"MovedAway":     {"clusterctl puts its annotation in the place of all, and then deletes.", "clusterctl", true, key, left + unnamed, nil},
-		"LeftAlone":     {"Nothing is moved while the Cluster goes on.", "tenant", false, key, left + unnamed, []string{ofKey}},
+		"LeftAlone":     {"Objects are not moved while their Cluster is not paused.", "tenant", false, key, left + unnamed, []string{ofKey}},
 		"ComesBack":     {"It was to be deleted.", "tenant", true, left + unnamed, plain, []string{"metadata.annotations[clusterctl.cluster.x-k8s.io/delete-for-move]"}},
 		"NamedAway":     {"Its key went with the other annotations.", "tenant", true, left + unnamed, left + names, []string{"spec.providerID", "spec.systemID"}},
 		"TakeOver":      {"It is the user's to ask, and the identity's to allow.", "tenant", false, "", asks, nil},

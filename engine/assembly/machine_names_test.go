@@ -73,7 +73,7 @@ func TestMachineObstacles(t *testing.T) {
 		lasting, passing string // words of an error
 	}{
 		"Nothing":       {reason: "All is there.", want: engine.MachineSpec{Machine: "tagged", Deploy: noble()}},
-		"Unknown":       {reason: "There is none.", want: engine.MachineSpec{Machine: "nosuch", Deploy: noble()}, lasting: `"nosuch"`},
+		"Unknown":       {reason: "MAAS has no machine of this name.", want: engine.MachineSpec{Machine: "nosuch", Deploy: noble()}, lasting: `"nosuch"`},
 		"OfOthers":      {reason: "Nobody of ours gives it up.", want: engine.MachineSpec{Machine: "busy", Deploy: noble()}, lasting: "belongs to the MAAS user"},
 		"OwnIsFree":     {reason: "It is given back first.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: noble()}},
 		"Image":         {reason: "MAAS has none.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: &engine.Deployment{Image: "ubuntu/nobel"}}, lasting: "ubuntu/nobel"},

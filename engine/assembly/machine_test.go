@@ -136,12 +136,12 @@ func TestMachineNamedRefused(t *testing.T) {
 		spec   engine.MachineSpec
 		words  []string
 	}{
-		"Unknown":       {"There is none.", engine.MachineSpec{Machine: "nosuch"}, []string{`"nosuch"`}},
+		"Unknown":       {"MAAS has no machine of this name.", engine.MachineSpec{Machine: "nosuch"}, []string{`"nosuch"`}},
 		"New":           {"It was never commissioned.", engine.MachineSpec{Machine: "fresh"}, []string{"New"}},
 		"Owned":         {"It is someone else's.", engine.MachineSpec{Machine: "busy"}, []string{"Deployed", "admin"}},
 		"Broken":        {"It is broken.", engine.MachineSpec{Machine: "broken"}, []string{"Broken"}},
 		"AdoptReady":    {"Only what is Deployed can be adopted.", engine.MachineSpec{Machine: "small", Adopt: true}, []string{"Ready"}},
-		"AdoptUnknown":  {"There is none.", engine.MachineSpec{Machine: "nosuch", Adopt: true}, []string{`"nosuch"`}},
+		"AdoptUnknown":  {"MAAS has no machine of this name.", engine.MachineSpec{Machine: "nosuch", Adopt: true}, []string{`"nosuch"`}},
 		"AdoptSelected": {"Nothing is adopted by chance.", engine.MachineSpec{Adopt: true}, []string{"named"}},
 	}
 	for name, tc := range cases {

@@ -151,7 +151,7 @@ func TestSpreadOverManyInventories(t *testing.T) {
 	})
 }
 
-func TestPack(t *testing.T) {
+func TestPackVMs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 3, 4, "az1")
 		count := createAll(t, 6, engine.Placement{Strategy: "pack"}, r.start(t, ledger.NewMemory(nil), 0, breakage{}))

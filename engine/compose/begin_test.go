@@ -29,9 +29,9 @@ func (l *lateLedger) Renew(context.Context, engine.Row) error {
 	return l.err
 }
 
-// TestBegin: MAAS is asked right after the renewal from which others count the compose's
+// TestComposeFollowsRenewal: MAAS is asked right after the renewal from which others count the compose's
 // time, or not at all.
-func TestBegin(t *testing.T) {
+func TestComposeFollowsRenewal(t *testing.T) {
 	away := fmt.Errorf("no answer: %w", engine.ErrUnavailable)
 	for name, tc := range map[string]struct {
 		reason string
@@ -39,11 +39,11 @@ func TestBegin(t *testing.T) {
 		err    error
 		want   error
 	}{
-		"Prompt":    {"The usual case.", nil, nil, nil},
-		"LateOnce":  {"The answer was lost, and came when the call was sent again.", []time.Duration{40 * time.Second}, nil, nil},
-		"LateEver":  {"The step is taken again.", []time.Duration{9e9, 9e9, 9e9, 9e9, 9e9, 9e9}, nil, engine.ErrBusy},
-		"Away":      {"That says nothing against the host.", nil, away, engine.ErrBusy},
-		"Forbidden": {"Waiting does not help.", nil, engine.ErrForbidden, engine.ErrForbidden},
+		"Prompt":    {"MAAS is asked right after the first renewal.", nil, nil, nil},
+		"LateOnce":  {"The answer to a renewal came too late, so the renewal is made again.", []time.Duration{40 * time.Second}, nil, nil},
+		"LateEver":  {"Each renewal is answered too late, so a later step tries again.", []time.Duration{9e9, 9e9, 9e9, 9e9, 9e9, 9e9}, nil, engine.ErrBusy},
+		"Away":      {"The ledger is away, which is not the fault of the host.", nil, away, engine.ErrBusy},
+		"Forbidden": {"Waiting does not help if the ledger refuses the renewal.", nil, engine.ErrForbidden, engine.ErrForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

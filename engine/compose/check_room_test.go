@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func TestFits(t *testing.T) {
+func TestFitsOnHost(t *testing.T) {
 	host := engine.VMHost{
 		Name: "lxd1", Cores: engine.Amount{Total: 8, Used: 6}, MemoryMiB: engine.Amount{Total: 16384, Used: 4096},
 		CPUOvercommit: 1, MemoryOvercommit: 1,
@@ -23,14 +23,14 @@ func TestFits(t *testing.T) {
 		field  string
 		kind   engine.ErrorType
 	}{
-		"Fits":         {"What is left is enough.", engine.VMSpec{Cores: 2, MemoryMiB: 12288}, 1, "", ""},
+		"Fits":         {"The VM fits into the free room.", engine.VMSpec{Cores: 2, MemoryMiB: 12288}, 1, "", ""},
 		"BeyondCores":  {"A VM is never larger than its host.", engine.VMSpec{Cores: 9, MemoryMiB: 1024}, 4, "cores", ""},
 		"BeyondMemory": {"A VM is never larger than its host.", engine.VMSpec{Cores: 1, MemoryMiB: 16385}, 1, "memory_mib", ""},
-		"Taken":        {"Others have the cores.", engine.VMSpec{Cores: 3, MemoryMiB: 1024}, 1, "", engine.InsufficientResources},
-		"Overcommit":   {"The ratio makes room.", engine.VMSpec{Cores: 3, MemoryMiB: 1024}, 2, "", ""},
-		"NoSuchCore":   {"A core to be pinned must exist.", engine.VMSpec{PinnedCores: []int{8}, MemoryMiB: 1024}, 4, "pinned_cores", ""},
+		"Taken":        {"Other VMs have the cores.", engine.VMSpec{Cores: 3, MemoryMiB: 1024}, 1, "", engine.InsufficientResources},
+		"Overcommit":   {"The over-commit ratio makes room for the cores.", engine.VMSpec{Cores: 3, MemoryMiB: 1024}, 2, "", ""},
+		"NoSuchCore":   {"A pinned core must exist on the host.", engine.VMSpec{PinnedCores: []int{8}, MemoryMiB: 1024}, 4, "pinned_cores", ""},
 		"NoSuchPool":   {"MAAS would silently take the default pool.", engine.VMSpec{Cores: 1, Disks: []engine.Disk{{Name: "root", SizeGB: 1, Pool: "slow"}}}, 1, "disks.root.pool", ""},
-		"PoolFull":     {"Disks of one pool add up.", engine.VMSpec{Cores: 1, Disks: []engine.Disk{{Name: "root", SizeGB: 6, Pool: "fast"}, {Name: "data", SizeGB: 6, Pool: "fast"}}}, 1, "disks.data.size_gb", ""},
+		"PoolFull":     {"Two disks in one pool need their total size.", engine.VMSpec{Cores: 1, Disks: []engine.Disk{{Name: "root", SizeGB: 6, Pool: "fast"}, {Name: "data", SizeGB: 6, Pool: "fast"}}}, 1, "disks.data.size_gb", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +69,10 @@ func TestUnknownStoragePool(t *testing.T) {
 		pool   string
 		field  string
 	}{
-		"Known":   {"One host has it.", []engine.VMHost{host("a", "fast"), host("b", "slow")}, "slow", ""},
-		"Slip":    {"Nobody has it.", []engine.VMHost{host("a", "fast"), host("b", "slow")}, "fsat", "disks.data.pool"},
-		"Silent":  {"Placement waits for the one that may have it.", []engine.VMHost{host("a", "fast"), silent}, "fsat", ""},
-		"Default": {"None is named.", []engine.VMHost{host("a", "fast")}, "", ""},
+		"Known":   {"One host has the pool.", []engine.VMHost{host("a", "fast"), host("b", "slow")}, "slow", ""},
+		"Slip":    {"No host has the pool.", []engine.VMHost{host("a", "fast"), host("b", "slow")}, "fsat", "disks.data.pool"},
+		"Silent":  {"One host does not answer and may have the pool, so placement waits for it.", []engine.VMHost{host("a", "fast"), silent}, "fsat", ""},
+		"Default": {"The disk names no pool.", []engine.VMHost{host("a", "fast")}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

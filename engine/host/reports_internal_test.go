@@ -38,16 +38,16 @@ func TestFirstBootSays(t *testing.T) {
 		from   engine.Reports
 		want   string
 	}{
-		"Nobody":  {"Without a source the message stays.", nil, "not there"},
-		"Nothing": {"Nothing failed.", fakeReports{"other": {"maaslxd: no"}}, "not there"},
-		"Absent":  {"What cannot be asked does not matter.", fakeReports(nil), "not there"},
+		"Nobody":  {"Without a source of reports the message stays as it is.", nil, "not there"},
+		"Nothing": {"This machine has reported no failure.", fakeReports{"other": {"maaslxd: no"}}, "not there"},
+		"Absent":  {"If MAAS does not give the reports, the message stays as it is.", fakeReports(nil), "not there"},
 		"Ours": {
-			"Our own sentences say more than cloud-init's, each once.",
+			"Our own reports say more than those of cloud-init. Each is shown once.",
 			fakeReports{"abc": {"running config-lxd", "maaslxd: there is no pool", "maaslxd: there is no pool", "running config-scripts-user"}},
 			"not there. Its first boot reports: there is no pool",
 		},
-		"Modules": {"Else those are all that is known.", fakeReports{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
-		"Hostile": {"It is one line, of bounded length.", fakeReports{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
+		"Modules": {"Without our own reports, those of cloud-init are shown.", fakeReports{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
+		"Hostile": {"A report becomes one line of limited length.", fakeReports{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
 			"not there. Its first boot reports: a  [0m" + strings.Repeat("b", maxReportLength-6) + "…"},
 	}
 	for name, tc := range cases {

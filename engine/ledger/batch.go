@@ -39,8 +39,8 @@ const nextBatchWait = 4 * time.Millisecond
 // maxBatch limits how long a batch makes writes of other nodes wait.
 const maxBatch = 16
 
-// enqueue does a write, together with others that wait. After the caller's
-// deadline, the write is not begun, or ends with its batch.
+// enqueue makes a write, together with others that wait. After the caller's deadline, the write
+// does not begin, or it ends with its batch.
 func (b *batchWriter) enqueue(ctx context.Context, c transactionFunc) error {
 	w := &queuedWrite{ctx, c, make(chan error, 1)}
 	b.mu.Lock()
@@ -112,12 +112,13 @@ func (b *batchWriter) nextBatch() (batch []*queuedWrite) {
 	return batch
 }
 
-// writeAlone does a write in a transaction of its own.
+// writeAlone makes one write in a transaction.
 func (b *batchWriter) writeAlone(w *queuedWrite) error {
 	return b.store.retryWhileBusy(w.ctx, func(ctx context.Context) error { return b.commitBatch(ctx, []*queuedWrite{w}) })
 }
 
-// writeTogether does writes in one transaction. It ends when the first caller's time is over.
+// writeTogether makes several writes in one transaction. It ends when the time of the first
+// caller is over.
 func (b *batchWriter) writeTogether(batch []*queuedWrite) error {
 	ctx := context.Background()
 	for _, w := range batch {

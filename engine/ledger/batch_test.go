@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// openAsReplicated opens a file as if several nodes had it.
+// openAsReplicated opens a file as if it were a database on several nodes.
 func openAsReplicated(t *testing.T, path string) *Ledger {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(1000)&_pragma=journal_mode(WAL)")
@@ -36,7 +36,7 @@ func openAsReplicated(t *testing.T, path string) *Ledger {
 	return l
 }
 
-// TestBatchContract: writes that go together keep to all that single ones keep to.
+// TestBatchContract: writes in batches pass the same tests as single ones.
 func TestBatchContract(t *testing.T) {
 	t.Parallel()
 	ledgertest.Contract(t, func(t *testing.T) ledgertest.Store {
@@ -45,8 +45,8 @@ func TestBatchContract(t *testing.T) {
 	})
 }
 
-// TestBatches: many writers at once, some of whose writes are refused or given up, and
-// each other one is done. Batches follow each other as closely as they can.
+// TestBatches: many callers write at once. Some writes are refused or given up, and all others
+// are done. Each batch begins right after the one before.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -84,13 +84,13 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestBatchOfReservations has reservations of two inventories, groups and MAASes go together,
-// and a close. Each counts what the ones before it took.
+// TestBatchOfReservations batches reservations of two inventories, groups and MAASes, and a
+// close. Each counts the room that those before it took.
 func TestBatchOfReservations(t *testing.T) {
 	t.Parallel()
 	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	before := mustReadTag(t, l)
-	// An inventory from before does not show it.
+	// An older inventory does not show it.
 	bound := engine.Row{Key: "o/bound", Name: "bound", HostKey: "h1", SystemID: "abc", Need: engine.Need{Cores: 1}}
 	if err := l.Region("Tags").Bind(t.Context(), bound); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestBatchOfReservations(t *testing.T) {
 	}
 }
 
-// runInOneBatch has the calls go in one batch, in their order.
+// runInOneBatch makes the calls in one batch, in their order.
 func runInOneBatch(t *testing.T, l *Ledger, calls []func(context.Context) string) []string {
 	t.Helper()
 	b := &l.store.batchWriter
@@ -161,7 +161,8 @@ func mustReadTag(t *testing.T, l *Ledger) engine.Tag {
 	return tag
 }
 
-// TestCloseGivenUp: who gives up a close reads nothing of what may still be under way.
+// TestCloseGivenUp: a caller that gives up a close reads no variable that the write may still
+// change.
 func TestCloseGivenUp(t *testing.T) {
 	t.Parallel()
 	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -180,9 +181,9 @@ func TestCloseGivenUp(t *testing.T) {
 	}
 }
 
-// TestFence: each write of a replicated ledger changes something, so that most nodes must
-// agree to it.
-func TestFence(t *testing.T) {
+// TestEachWriteChangesSomething: each write to a replicated ledger changes something, so that most nodes must agree
+// to it.
+func TestEachWriteChangesSomething(t *testing.T) {
 	t.Parallel()
 	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	changes := func() (count int) {

@@ -19,14 +19,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// inFlight is how many reservations each writer keeps: VMs that are being
-// made, which no inventory shows.
+// inFlight is how many reservations each writer keeps. They are VMs that are being made, which
+// no inventory shows.
 const inFlight = 4
 
-// BenchmarkPlace measures reservations of VMs in groups of ten, beside 1,000
-// VMs on 100 hosts, all of which are candidates. Each is followed by the end
-// of an older one, which was made, shown by an inventory and deleted, so that those
-// in flight stay as many. An op is all of that; the percentiles are of Place.
+// BenchmarkPlace measures reservations of VMs in groups of ten, beside 1,000 VMs on 100 hosts.
+// All hosts are candidates. After each reservation, an older VM is made, shown by an inventory
+// and deleted, so that the number in flight stays the same. An op is all of that. The
+// percentiles are of Place.
 func BenchmarkPlace(b *testing.B) {
 	for _, writers := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("goroutines=%d", writers), func(b *testing.B) {
@@ -77,7 +77,7 @@ func newBenchReservation(ctx context.Context, l *Ledger) (engine.Reservation, er
 	return r, err
 }
 
-// placeVMs places VMs, one after the other, and returns how long each took.
+// placeVMs places VMs one after the other, and returns how long each took.
 func placeVMs(ctx context.Context, l *Ledger, name string, vms int) ([]time.Duration, error) {
 	r, err := newBenchReservation(ctx, l)
 	if err != nil {
@@ -102,7 +102,7 @@ func placeVMs(ctx context.Context, l *Ledger, name string, vms int) ([]time.Dura
 	return took, nil
 }
 
-// TestPlaceSome: two writers of BenchmarkPlace can do what it measures.
+// TestPlaceSome: two writers do once what BenchmarkPlace measures.
 func TestPlaceSome(t *testing.T) {
 	t.Parallel()
 	l := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -113,7 +113,7 @@ func TestPlaceSome(t *testing.T) {
 	}
 }
 
-// startBenchProcess starts another process, which waits until it is to place VMs.
+// startBenchProcess starts another process, which waits until it may place VMs.
 func startBenchProcess(b *testing.B, path, name string, vms int) (run func() ([]time.Duration, error), err error) {
 	process := exec.CommandContext(b.Context(), os.Args[0])
 	process.Env = append(os.Environ(), envRole+"=bench", envPath+"="+path, envName+"="+name, envCount+"="+fmt.Sprint(vms))
@@ -130,7 +130,7 @@ func startBenchProcess(b *testing.B, path, name string, vms int) (run func() ([]
 		return nil, err
 	}
 	out := bufio.NewReader(stdout)
-	if _, err := out.ReadString('\n'); err != nil { // it is ready
+	if _, err := out.ReadString('\n'); err != nil { // it is ready now
 		return nil, err
 	}
 	return func() (took []time.Duration, err error) {
@@ -142,7 +142,7 @@ func startBenchProcess(b *testing.B, path, name string, vms int) (run func() ([]
 	}, nil
 }
 
-// runBenchProcess is the other process.
+// runBenchProcess runs in the other process.
 func runBenchProcess(ctx context.Context, path, name string, vms int) error {
 	l, err := OpenFile(ctx, path)
 	if err != nil {
@@ -160,9 +160,8 @@ func runBenchProcess(ctx context.Context, path, name string, vms int) error {
 	return json.NewEncoder(os.Stdout).Encode(took)
 }
 
-// reportPlaceTimes shares b.N operations among writers. It prepares each of them, lets
-// them run together, and reports how long one operation took, and how many
-// were done in a second.
+// reportPlaceTimes divides b.N operations among the writers. It prepares them, runs them at
+// once, and reports the time of an operation and the operations per second.
 func reportPlaceTimes(b *testing.B, writers int, prepare func(writer, vms int) (run func() ([]time.Duration, error), err error)) {
 	b.Helper()
 	runs := make([]func() ([]time.Duration, error), writers)

@@ -21,7 +21,7 @@ const ClockTolerance = 5 * time.Second
 // often.
 const clockReadingTTL = 30 * time.Second
 
-// leaderNowSQL is the leader's time, in milliseconds.
+// leaderNowSQL reads the leader's time, in milliseconds.
 const leaderNowSQL = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
 
 // CompareClocks records how far this node's clock is ahead of the leader's. It
@@ -50,14 +50,15 @@ SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND 
 	if err := decodeJSON(text, &others); err != nil {
 		return 0, false, fmt.Errorf("cannot read the clocks of the nodes: %w", err)
 	}
-	if took > ClockTolerance/2 { // the wait for the leader shows as a clock that is behind
+	if took > ClockTolerance/2 { // a long wait for the leader looks like a clock that is behind
 		return 0, false, fmt.Errorf("the leader took %s to compare clocks: %w", took.Round(time.Millisecond), engine.ErrUnavailable)
 	}
 	difference, certain := clockDifference(own, others)
 	return time.Duration(difference) * time.Millisecond, certain, nil
 }
 
-// clockDifference compares a clock with the middle of all. Of two that differ, none is certain.
+// clockDifference compares a clock with the median of all. If two clocks differ, neither is
+// certain.
 func clockDifference(own int64, others []int64) (difference int64, certain bool) {
 	all := append(slices.Clone(others), own)
 	slices.Sort(all)
@@ -71,8 +72,8 @@ func clockDifference(own int64, others []int64) (difference int64, certain bool)
 	return difference, true
 }
 
-// CheckSchema is an *engine.Refusal where a newer program has brought the schema up to date
-// since this one opened the ledger.
+// CheckSchema returns an *engine.Refusal if a newer program has migrated the schema since this
+// one opened the ledger.
 func CheckSchema(ctx context.Context, l *Ledger) error {
 	files, err := migrationFiles()
 	if err != nil {

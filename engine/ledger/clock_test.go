@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestDifferenceOf: a clock is compared with the middle of all.
+// TestDifferenceOf: a clock is compared with the median of all clocks.
 func TestDifferenceOf(t *testing.T) {
 	t.Parallel()
 	hour := time.Hour.Milliseconds()

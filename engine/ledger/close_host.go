@@ -16,8 +16,8 @@ import (
 // clockSlack.
 const closeMargin = 8 * time.Minute
 
-// closeHostSQL closes a host, or continues the holder's own close. It does not
-// while a VM may be composed there.
+// closeHostSQL closes a host, or continues the holder's own close. It does nothing while
+// MAAS may be composing a VM there.
 //
 //	?1 to ?5 are those of composingOnHostSQL  ?6 holder  ?7 until  ?8 now  ?9 the latest end of a close that counts
 const closeHostSQL = `
@@ -26,7 +26,7 @@ SELECT ?1, ?2, ?6, ?7 WHERE NOT EXISTS (` + composingOnHostSQL + `)
 ON CONFLICT (region, host_key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
 WHERE closed_hosts.holder = excluded.holder OR closed_hosts.until_ms <= ?8 OR closed_hosts.until_ms > ?9`
 
-// composingOnHostSQL are the VMs that may be composed on a host now.
+// composingOnHostSQL selects the rows of VMs that MAAS may be composing on a host.
 //
 //	?1 region  ?2 host  ?3 composes since  ?4 key that does not count  ?5 never
 const composingOnHostSQL = `
@@ -62,7 +62,7 @@ func (l *Ledger) CloseHost(ctx context.Context, c engine.HostCloseRequest) error
 	return l.refuseCloseWhileComposing(ctx, composed, now)
 }
 
-// hostClose is the close of a host; without an end: it is open.
+// hostClose is the close of a host. Without an end, the host is open.
 type hostClose struct {
 	holder string
 	ends   int64
@@ -77,10 +77,10 @@ func (h *hostClose) read(ctx context.Context, tx transaction, region, hostKey st
 	return err
 }
 
-// composingVMs are the VMs that may be composed on a host now.
+// composingVMs describes the VMs that MAAS may be composing on a host.
 type composingVMs struct {
-	name   string // of one of them
-	latest int64  // when the last one began
+	name   string // of one of the VMs
+	latest int64  // time when the last compose began
 }
 
 func (v *composingVMs) read(ctx context.Context, tx transaction, region string, c engine.HostCloseRequest, since int64) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestCloseSentTwice: one close arrives at two nodes at the same moment, as its sender got
-// no answer of the first. Both have closed the host, whichever of them wrote last.
+// TestCloseSentTwice: two nodes get one close at the same moment, because its sender got no
+// answer from the first. Both report success, whichever wrote last.
 func TestCloseSentTwice(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -27,7 +27,7 @@ func TestCloseSentTwice(t *testing.T) {
 	var sendings sync.WaitGroup
 	for i, l := range nodes {
 		closing := closing
-		closing.Lease += time.Duration(i) * time.Second // as that of a node whose clock is ahead
+		closing.Lease += time.Duration(i) * time.Second // like a node whose clock is ahead
 		sendings.Go(func() {
 			for range 500 {
 				if err := l.CloseHost(t.Context(), closing); err != nil {

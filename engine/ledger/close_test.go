@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestCloseClockPutBack: what a clock that was a day ahead has written keeps a host from
-// being closed for as long as a compose can take, and not for a day.
+// TestCloseClockPutBack: a clock was a day ahead, and dated rows. They prevent the close of a
+// host for as long as a compose can take, not for a day.
 func TestCloseClockPutBack(t *testing.T) {
 	t.Parallel()
 	const window = 130 * time.Second
@@ -25,7 +25,7 @@ func TestCloseClockPutBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, true},
-		"Leaving": {"It was given up while MAAS may be at it.", func(t *testing.T, ahead *Ledger) {
+		"Leaving": {"The row is given up while MAAS may be composing.", func(t *testing.T, ahead *Ledger) {
 			if _, _, err := ahead.Place(t.Context(), newReservation(t, ahead, "web-1", 1, 1)); err != nil {
 				t.Fatal(err)
 			}
@@ -62,8 +62,7 @@ func TestCloseClockPutBack(t *testing.T) {
 	}
 }
 
-// TestCloseAheadOpens: a close that is dated ahead is in nobody's way, also where it is
-// a compose that comes.
+// TestCloseAheadOpens: a close that is dated ahead stops nobody, not even a compose.
 func TestCloseAheadOpens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,7 @@ type Entry struct {
 // HasRow reports whether room is reserved for the key.
 func (e Entry) HasRow() bool { return e.Row.Token != "" }
 
-// busyReason says why only the entry's own run may touch it now; empty: anybody
-// may.
+// busyReason says why only the run of the entry may touch it now; empty: anybody may.
 func (e Entry) busyReason() string {
 	switch {
 	case e.Lease.Holder != "" && !e.Lease.HasDeadHolder():

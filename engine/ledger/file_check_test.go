@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// makeForeignDatabase makes another program's database.
+// makeForeignDatabase makes a database of another program.
 func makeForeignDatabase(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -29,7 +29,7 @@ func makeForeignDatabase(t *testing.T, path string) {
 	}
 }
 
-// TestForeignFile: what is no ledger of this user is refused, and not touched.
+// TestForeignFile: a file that is no ledger of this user is refused, and stays unchanged.
 func TestForeignFile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -86,7 +86,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// readFilesIn reads what is in the regular files of a folder.
+// readFilesIn returns the contents of the regular files in a folder.
 func readFilesIn(t *testing.T, folder string) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -100,7 +100,8 @@ func readFilesIn(t *testing.T, folder string) map[string][]byte {
 	return found
 }
 
-// TestFileIsPrivate: a ledger that others may read is closed, and has its id.
+// TestFileIsPrivate: opening a ledger takes the rights of other users away, and writes its
+// application id.
 func TestFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -117,8 +118,8 @@ func TestFileIsPrivate(t *testing.T) {
 	}
 }
 
-// TestOwner: the owner is made up once, kept for this user alone, and told from
-// what others put there.
+// TestOwner: the owner is made once, in a file that only this user can read. Other content of
+// that file is an error.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state", "ledger.db")

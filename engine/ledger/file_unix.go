@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// noFollowFlag refuses to open a symbolic link.
+// noFollowFlag makes an open of a symbolic link fail.
 const noFollowFlag = syscall.O_NOFOLLOW
 
 // isOwnedByAnotherUser reports whether a file belongs to another user, who is

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// FuzzPlace: whatever is in a reservation, no row is more than the inventory
-// says, and none stays once it is forgotten.
+// FuzzPlace: whatever a reservation contains, its row never exceeds the free room in the
+// inventory, and no row stays after it was dropped.
 func FuzzPlace(f *testing.F) {
 	f.Add("o/a", "n", "h1", "z", "g", "pool", int64(1), int64(1024), int64(512), int64(8), int64(4), int64(1<<40))
 	f.Add("o/'\"", "n\x00", "h\"1", "$.x", "[", "po\"ol\\", int64(1<<62), int64(-1), int64(1<<62), int64(1<<62), int64(1<<62), int64(-1))

@@ -13,15 +13,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestRestoredUnderOpenHandle puts a copy in the place of a file that a process has open,
-// as a cp over it does. Others open the copy then, and note where it goes on.
+// TestRestoredUnderOpenHandle replaces a file that a process has open by a copy, as cp does.
+// Then other processes open the copy, which begins a generation.
 func TestRestoredUnderOpenHandle(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		before  bool // the copy is older than the opening
 		copied  int64
-		serving map[int64]bool // what serves, by the sequence of the inventory
+		serving map[int64]bool // which inventories are accepted, by sequence
 	}{
 		"CopyOfThisOpening": {
 			reason: "What the copy has is the past of both; what came later is lost.",
@@ -91,7 +91,8 @@ func saveCopy(t *testing.T, l *Ledger, path string) {
 	}
 }
 
-// restoreCopy gives a file the rows of a copy. The tag comes last, as triggers move it on.
+// restoreCopy replaces the rows of a file by those of a copy. It restores the tag last, because
+// triggers change the tag.
 func restoreCopy(t *testing.T, l *Ledger, path string) {
 	t.Helper()
 	if _, err := l.store.DB.ExecContext(t.Context(), `ATTACH ?1 AS saved`, path); err != nil {
@@ -107,8 +108,8 @@ func restoreCopy(t *testing.T, l *Ledger, path string) {
 	}
 }
 
-// TestGenerationsArePruned: the ledger of a runner that opens it each minute stays small,
-// and an inventory that outlived its generation is read anew.
+// TestGenerationsArePruned: the ledger of a runner that opens it each minute stays small. An
+// inventory from before the oldest generation is read again.
 func TestGenerationsArePruned(t *testing.T) {
 	t.Parallel()
 	l := NewMemory(nil)
@@ -141,7 +142,7 @@ func TestGenerationsArePruned(t *testing.T) {
 	}
 }
 
-// TestGenerationsDatedAhead are those of a clock that was put back since.
+// TestGenerationsDatedAhead: generations that a wrong clock dated ahead do not stay.
 func TestGenerationsDatedAhead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -168,7 +169,7 @@ func countGenerations(t *testing.T, l *Ledger) (n int) {
 	return n
 }
 
-// TestUpgradeKeepsRows opens a file of the schema before generations were kept.
+// TestUpgradeKeepsRows opens a file with the schema from before generations.
 func TestUpgradeKeepsRows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -204,7 +205,7 @@ func TestUpgradeKeepsRows(t *testing.T) {
 	}
 }
 
-// fileOfSchema makes a ledger as a former program did.
+// fileOfSchema makes a ledger with an older schema.
 func fileOfSchema(t *testing.T, path string, schema int, statements ...string) {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestCutOff lists what dead processes held, until a state names it. A lease of
-// a living process is neither listed nor forgotten.
+// TestCutOff lists the keys of dead processes until a state names them. The lease of a living
+// process is neither listed nor ended.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -19,7 +19,7 @@ func TestCutOff(t *testing.T) {
 		if err := maker.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = maker.Wait() // it was killed
+		_ = maker.Wait() // killed, so there is an error
 	}
 	l := openAt(t, path)
 	for _, key := range []engine.Key{"o/alive", "o/done"} {

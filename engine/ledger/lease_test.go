@@ -24,7 +24,7 @@ const (
 	holderPollInterval = 2 * time.Second
 )
 
-// holdUntilKilled is a process that makes something.
+// holdUntilKilled runs in another process. It holds the lease of a key until it is killed.
 func holdUntilKilled(ctx context.Context, path string, key engine.Key) error {
 	l, err := OpenFile(ctx, path)
 	if err != nil {
@@ -38,12 +38,12 @@ func holdUntilKilled(ctx context.Context, path string, key engine.Key) error {
 	return err
 }
 
-// startMaker starts a process that holds a key, and returns once it does.
+// startMaker starts a process that takes the lease of a key, and returns once it has it.
 func startMaker(t *testing.T, path, key string) *exec.Cmd {
 	t.Helper()
 	maker := exec.CommandContext(t.Context(), os.Args[0])
 	maker.Env = append(os.Environ(), envRole+"=hold", envPath+"="+path, envName+"="+key)
-	stdin, err := maker.StdinPipe() // it holds the key until this is closed
+	stdin, err := maker.StdinPipe() // it holds the lease until this is closed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +61,8 @@ func startMaker(t *testing.T, path, key string) *exec.Cmd {
 	return maker
 }
 
-// TestLeaseOfAProcess: what a process of this machine holds is refused as long as
-// it lives, and free at once when it is dead.
+// TestLeaseOfAProcess: the lease of a process on this machine is refused while that process
+// lives, and free as soon as it is dead.
 func TestLeaseOfAProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -101,8 +101,8 @@ func TestLeaseOfAProcess(t *testing.T) {
 	release()
 }
 
-// TestLeaseOfAnotherMachine: of a process that cannot be seen only the heartbeat
-// tells.
+// TestLeaseOfAnotherMachine: only the heartbeat shows whether a process of another machine
+// lives.
 func TestLeaseOfAnotherMachine(t *testing.T) {
 	for name, beats := range map[string]bool{"Lives": true, "Silent": false} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestLeaseOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestLeaseBeats: who holds a lease shows that he lives, as long as he holds it.
+// TestLeaseBeats: a process sends heartbeats as long as it holds a lease.
 func TestLeaseBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewMemory(nil)

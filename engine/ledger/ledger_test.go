@@ -78,7 +78,7 @@ func openAt(t testing.TB, path string) *Ledger {
 	return l
 }
 
-// newReservation asks for one of the hosts, each of which has so many cores.
+// newReservation asks for one of the hosts, each of which has this many cores.
 func newReservation(t testing.TB, l *Ledger, key engine.Key, cores int64, hosts ...int) engine.Reservation {
 	t.Helper()
 	tag, err := l.CurrentTag(t.Context())
@@ -94,8 +94,7 @@ func newReservation(t testing.TB, l *Ledger, key engine.Key, cores int64, hosts 
 	return r
 }
 
-// TestVirtualTime runs a ledger where only goroutines that wait for each other
-// let time pass.
+// TestVirtualTime runs a ledger where time passes only while all goroutines wait.
 func TestVirtualTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

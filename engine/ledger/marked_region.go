@@ -47,10 +47,9 @@ func (m *MarkedRegion) currentLedger(ctx context.Context) (RegionLedger, error) 
 	return m.adoptMark(ctx, mark)
 }
 
-// ensureMarkedLedger returns the region's ledger before a reservation or the
-// close of a host. It makes a mark in the MAAS first. Otherwise a run that
-// knows the MAAS by another address would not see the row. A user who may make
-// no mark continues without one.
+// ensureMarkedLedger returns the region's ledger before a reservation or the close of a host. It
+// first makes a mark in the MAAS. Otherwise a run that knows the MAAS by another address would
+// not see the row. A user who may not make a mark continues without one.
 func (m *MarkedRegion) ensureMarkedLedger(ctx context.Context) (RegionLedger, error) {
 	m.mu.Lock()
 	rows, known := m.ledger, m.hasMark

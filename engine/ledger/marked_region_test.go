@@ -11,11 +11,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// fakeMarks are those of a MAAS that has one, or gets one.
+// fakeMarks is the mark of a MAAS, which may exist already or be made.
 type fakeMarks struct {
 	has  string
-	made string // by who may
-	err  error  // of a look
+	made string // by a user who may make a mark
+	err  error  // of a read
 }
 
 func (m *fakeMarks) RegionMark(context.Context) (string, error) { return m.has, m.err }
@@ -32,8 +32,8 @@ func (m *fakeMarks) MakeRegionMark(context.Context) (string, error) {
 	return m.has, nil
 }
 
-// TestMarked: rows are noted by the mark of a MAAS, whatever its address; those noted by
-// its address before come along once there is a mark.
+// TestMarked: rows are in the region of the mark, whatever the address of the MAAS. Rows under
+// the address move there once there is a mark.
 func TestMarked(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -53,7 +53,7 @@ func TestMarked(t *testing.T) {
 			all := ledger.NewMemory(nil)
 			t.Cleanup(func() { _ = all.Close() })
 			row := engine.Row{Key: "team/c/web", Name: "web", HostKey: "h1", SystemID: "abc123"}
-			if err := all.Region("maas.example").Bind(t.Context(), row); err != nil { // a former version did
+			if err := all.Region("maas.example").Bind(t.Context(), row); err != nil { // as a former version did
 				t.Fatal(err)
 			}
 			m := &ledger.MarkedRegion{Regions: ledger.LocalRegions{Ledger: all}, Address: "maas.example", Marks: &tc.marks}
@@ -77,8 +77,8 @@ func TestMarked(t *testing.T) {
 	}
 }
 
-// TestMarkedFirst: what closes a host is noted by the mark, although nobody has reserved
-// anything yet. The other run knows the MAAS by another address.
+// TestMarkedFirst: a close of a host goes to the region of the mark, even before any
+// reservation. The other run knows the MAAS by another address.
 func TestMarkedFirst(t *testing.T) {
 	t.Parallel()
 	all := ledger.NewMemory(nil)
@@ -86,7 +86,7 @@ func TestMarkedFirst(t *testing.T) {
 	maas := &fakeMarks{made: "m1"}
 	one := &ledger.MarkedRegion{Regions: ledger.LocalRegions{Ledger: all}, Address: "maas.example", Marks: maas}
 	two := &ledger.MarkedRegion{Regions: ledger.LocalRegions{Ledger: all}, Address: "10.0.0.2", Marks: maas}
-	for _, m := range []*ledger.MarkedRegion{one, two} { // the answer is kept: there is no mark
+	for _, m := range []*ledger.MarkedRegion{one, two} { // both remember that there is no mark
 		if _, err := m.Rows(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestMarkedFirst(t *testing.T) {
 	}
 }
 
-// stuckRegions takes no rows over until its caller gives up, but for the first time.
+// stuckRegions hangs in a take-over until its caller gives up, except the first time.
 type stuckRegions struct {
 	ledger.Regions
 	asked chan struct{}
@@ -116,7 +116,7 @@ func (s *stuckRegions) Region(name string) ledger.RegionLedger {
 	return stuckRows{s.Regions.Region(name), s}
 }
 
-// embeddedLedger has another name than its method Rows.
+// embeddedLedger gives the embedded ledger a name that differs from its method Rows.
 type embeddedLedger ledger.RegionLedger
 
 type stuckRows struct {
@@ -133,7 +133,8 @@ func (s stuckRows) TakeOverRegion(ctx context.Context, from string) error {
 	return ctx.Err()
 }
 
-// TestMarkedAsksUnlocked: while the ledger does not answer one, others do not wait for him.
+// TestMarkedAsksUnlocked: while the ledger does not answer one caller, other callers do not wait
+// for it.
 func TestMarkedAsksUnlocked(t *testing.T) {
 	t.Parallel()
 	all := ledger.NewMemory(nil)

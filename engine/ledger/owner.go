@@ -17,7 +17,7 @@ import (
 // ownerFile is the file beside a ledger with the owner's name.
 const ownerFile = "maaslxd-owner"
 
-// maxOwnerBytes is longer than any owner's name.
+// maxOwnerBytes limits how much of the file is read. Every owner's name is shorter.
 const maxOwnerBytes = 256
 
 var ownerPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)

@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// participant is one of the processes. Its creators share an inventory until
-// it proves too old.
+// participant is one of the processes. Its creators share an inventory until the ledger refuses
+// it as too old.
 type participant struct {
 	ledger *Ledger
 	region string
@@ -45,8 +45,8 @@ func runParticipant(path, region, name string) error {
 	return errors.Join(append(errs, l.Close())...)
 }
 
-// replaceVMs creates a VM, and replaces it some times. It looks before each step, so
-// that it goes on where a process died that did this before.
+// replaceVMs creates a VM, and replaces it some times. It reads the ledger and the region before
+// each step, so that it continues where a killed process stopped.
 func (p *participant) replaceVMs(ctx context.Context, key engine.Key) error {
 	for {
 		if done, err := p.advanceVM(ctx, key); done || err != nil {

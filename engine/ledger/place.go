@@ -100,7 +100,7 @@ func (l *Ledger) MoveWithToken(ctx context.Context, token string, attempt int, r
 		excluded := slices.Concat(r.Exclude, row.Excluded)
 		if host, ok := t.ChooseHost(r, excluded); ok {
 			have.scannedRow = newPendingRow(l, r, host, attempt, excluded, token)
-			have.row.Name = row.Name // the name stays
+			have.row.Name = row.Name // a move keeps the name
 			err = tx.exec(ctx, moveSQL, reservationArgs(l, have.scannedRow)...)
 		}
 		return err
@@ -161,7 +161,7 @@ FROM tag`,
 // newPendingRow is the row of a VM that is to be made on a host.
 func newPendingRow(l *Ledger, r engine.Reservation, host engine.Candidate, attempt int, excluded []string, token string) scannedRow {
 	need := r.Need
-	need.DiskBytes = nil // they are those on the host
+	need.DiskBytes = nil // the row has the disks as they are on the host
 	row := engine.Row{
 		Key: r.Key, Name: r.Name, HostKey: host.HostKey, Zone: host.Zone, Group: r.Group,
 		Need: need, Attempt: attempt, State: engine.RowPending, Token: token,
@@ -179,13 +179,13 @@ func reservationArgs(l *Ledger, s scannedRow) []any {
 	}
 }
 
-// The most that one VM may need. Sums of many rows stay far from the end of an int64.
+// The largest need of one VM. Sums of many such rows are far below the largest int64.
 const (
 	maxNeedUnits = 1 << 40 // cores, or MiB
 	maxNeedBytes = 1 << 50
 )
 
-// checkNeed refuses what no VM can need.
+// checkNeed refuses a need that no VM can have.
 func checkNeed(n engine.Need) error {
 	for _, units := range []int64{n.Cores, n.MemoryMiB, n.HugePagesMiB} {
 		if units < 0 || units > maxNeedUnits {
@@ -211,7 +211,7 @@ func checkReservation(r engine.Reservation) error {
 	return nil
 }
 
-// notPlacedError says why no candidate was taken.
+// notPlacedError says why the VM fits on no candidate.
 func (l *Ledger) notPlacedError(ctx context.Context, r engine.Reservation, excluded []string) error {
 	serves, belowFloor, err := l.store.compareInventory(ctx, l.now, r.Inventory)
 	switch {

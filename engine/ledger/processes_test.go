@@ -36,7 +36,7 @@ const (
 const (
 	processes       = 8
 	creators        = 4 // in each process
-	replacements    = 3 // of each creator's FindVM
+	replacements    = 3 // of each creator's VM
 	killsPerProcess = 5 // of each process
 )
 
@@ -62,9 +62,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestProcesses lets eight processes create and replace CountByHost with one ledger
-// file, which they also make, on hosts that fit exactly and in a region that
-// over-commits when asked to.
+// TestProcesses lets eight processes create and replace VMs with one ledger file, which they
+// also create. The VMs fit exactly on the hosts, and the region would over-commit.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -72,7 +71,7 @@ func TestProcesses(t *testing.T) {
 		deaths int
 	}{
 		"Alive":  {"Processes share a ledger.", 0},
-		"Killed": {"A process may die at any moment, and the next one goes on.", killsPerProcess},
+		"Killed": {"A process may be killed at any moment, and the next one continues.", killsPerProcess},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +99,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// exactRegion has room for one FindVM of each creator, and no more.
+// exactRegion has room for exactly one VM of each creator.
 func exactRegion() *ledgertest.Region {
 	region := &ledgertest.Region{}
 	const hosts = 4
@@ -113,8 +112,8 @@ func exactRegion() *ledgertest.Region {
 	return region
 }
 
-// runUntilDone runs a process until it has done its work, and kills it so many times
-// before, at random moments. It returns how often it died.
+// runUntilDone runs a process until it has done its work. Before that, it kills the process some
+// times at random moments. It returns how often the process was killed.
 func runUntilDone(t *testing.T, region *ledgertest.Region, path, name string, deaths int) (died int64) {
 	for n := 0; !t.Failed(); n++ {
 		after := time.Hour
@@ -129,9 +128,9 @@ func runUntilDone(t *testing.T, region *ledgertest.Region, path, name string, de
 	return died
 }
 
-// runUntilKilled runs a process, kills it after some time, and reports whether it had
-// done its work by then. MAAS finishes what a process asked for that is dead,
-// and the next one waits for that: the server has no call left at the end.
+// runUntilKilled runs a process, kills it after some time, and reports whether it had done its
+// work. MAAS finishes what a dead process asked for, and the next process waits for that. So the
+// server has no call left when it returns.
 func runUntilKilled(t *testing.T, region *ledgertest.Region, path, name string, after time.Duration) (done bool) {
 	server := httptest.NewServer(newRegionHandler(region))
 	defer server.Close()
@@ -155,8 +154,8 @@ func runUntilKilled(t *testing.T, region *ledgertest.Region, path, name string, 
 	return err == nil
 }
 
-// wantSettled wants all CountByHost to be there, each made as often as it was to be,
-// and no reservation left over.
+// wantSettled wants all VMs to exist, each made as often as planned, and no reservation left
+// over.
 func wantSettled(t *testing.T, region *ledgertest.Region, path string) {
 	t.Helper()
 	for _, over := range region.OverCommits() {
@@ -176,8 +175,8 @@ func wantSettled(t *testing.T, region *ledgertest.Region, path string) {
 	}
 }
 
-// newRegionHandler is the region for other processes. Its composes and removals take a
-// moment, as long as some writes to the ledger.
+// newRegionHandler serves the region to other processes. A compose or removal takes as long as
+// some writes to the ledger.
 func newRegionHandler(region *ledgertest.Region) http.Handler {
 	const moment = 5 * time.Millisecond
 	mux := http.NewServeMux()
@@ -220,8 +219,8 @@ func newRegionHandler(region *ledgertest.Region) http.Handler {
 	return mux
 }
 
-// vmReply is what the region says of a FindVM.
+// vmReply is the reply of the region about a VM.
 type vmReply struct {
 	There bool
-	Made  int // how often
+	Made  int // how often it was made
 }

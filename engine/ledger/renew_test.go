@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// TestRenewOfAnothersRow: who waited for so long that his row was dropped, and the
-// key placed anew by another process, may not compose.
+// TestRenewOfAnothersRow: a run waits for so long that its row is dropped, and another process
+// places the key again. The first run may not compose.
 func TestRenewOfAnothersRow(t *testing.T) {
 	l := NewMemory(nil)
 	defer l.Close()
@@ -24,11 +24,11 @@ func TestRenewOfAnothersRow(t *testing.T) {
 		return engine.Reservation{Key: "k", Name: "web-1", Need: engine.Need{Cores: 1, MemoryMiB: 1}, Inventory: tag,
 			Candidates: []engine.Candidate{{HostKey: host, Free: engine.Need{Cores: 8, MemoryMiB: 8}}}}
 	}
-	first, _, err := l.Place(ctx, at("host1")) // waits for its turn, for longer than any compose
+	first, _, err := l.Place(ctx, at("host1")) // its run then waits for longer than any compose
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Drop(ctx, first); err != nil { // another process's sweep
+	if err := l.Drop(ctx, first); err != nil { // the sweep of another process
 		t.Fatal(err)
 	}
 	second, fresh, err := l.Place(ctx, at("host2")) // the same key, another process
@@ -40,11 +40,11 @@ func TestRenewOfAnothersRow(t *testing.T) {
 	}
 }
 
-// TestRenewWithinAMillisecond: a host may be closed in the millisecond in which a row was
-// placed there. Nothing that is composed on it then may look as if it were renewed.
+// TestRenewWithinAMillisecond: a host may be closed in the millisecond in which a row was placed
+// there. A row that is placed after that must not look renewed.
 func TestRenewWithinAMillisecond(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // where no time passes
+	synctest.Test(t, func(t *testing.T) { // no time passes here
 		l := NewMemory(nil)
 		defer l.Close()
 		row, _, err := l.Place(t.Context(), newReservation(t, l, "web-1", 1, 1))
@@ -61,8 +61,8 @@ func TestRenewWithinAMillisecond(t *testing.T) {
 	})
 }
 
-// TestRenewWithoutTheLease: a run that took the lease of a key and lost it
-// renews nothing. A caller that never took it, such as the manager, may renew.
+// TestRenewWithoutTheLease: a run that took the lease of a key and lost it may not renew. A
+// caller that never took it, such as the manager, may renew.
 func TestRenewWithoutTheLease(t *testing.T) {
 	elsewhere := lease.Lease{Key: "k", Holder: "another", Session: "elsewhere", Process: lease.Process{PID: 7}}
 	cases := map[string]struct {

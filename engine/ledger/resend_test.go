@@ -6,9 +6,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestOnce sends calls again whose replies were lost: each time the call that made the
-// row is told so, and no other call is.
-func TestOnce(t *testing.T) {
+// TestResentCalls sends calls again whose replies were lost. Each time the ledger tells the call that
+// made the row so, and no other call.
+func TestResentCalls(t *testing.T) {
 	t.Parallel()
 	l := NewMemory(nil)
 	defer l.Close()
@@ -34,8 +34,8 @@ func TestOnce(t *testing.T) {
 	want("The row is another call's by now.", false, place("first"))
 }
 
-// TestTakeKeys takes over what an owner has under another name of a MAAS, and leaves
-// what others have.
+// TestTakeKeys moves the rows of one owner from another name of a MAAS, and leaves the rows of
+// other owners.
 func TestTakeKeys(t *testing.T) {
 	t.Parallel()
 	all := NewMemory(nil)

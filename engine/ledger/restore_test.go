@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestRestore: a row comes back as it was, and takes no row's place.
+// TestRestore: a row comes back unchanged, and replaces no existing row.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	l := ledger.NewMemory(nil)

@@ -8,10 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// rowColumns of a row, in the order of scan.targets.
+// rowColumns are the columns of a row, in the order of scannedRow.scanTargets.
 const rowColumns = `key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks, attempt, excluded, state, system_id, since_ms, token`
 
-// scannedRow is a row on its way out of the database.
+// scannedRow is a row as the database returns it.
 type scannedRow struct {
 	row             engine.Row
 	disks, excluded string
@@ -37,7 +37,7 @@ func (s *scannedRow) decodeRow() (engine.Row, error) {
 	return s.row, nil
 }
 
-// decodeJSON leaves what is empty nil.
+// decodeJSON decodes a column. An empty value stays nil.
 func decodeJSON(text string, into any) error {
 	if text == "{}" || text == "[]" {
 		return nil
@@ -45,7 +45,7 @@ func decodeJSON(text string, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// encodePools writes pools and bytes as JSON.
+// encodePools writes the bytes of each storage pool as JSON.
 func encodePools(pools map[string]int64) string {
 	if len(pools) == 0 {
 		return "{}"
@@ -64,7 +64,7 @@ func encodeList[T any](items []T) string {
 func encodeJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // numbers and strings can always be written
+		panic(err) // numbers and strings can always be marshalled
 	}
 	return string(text)
 }

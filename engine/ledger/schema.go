@@ -12,13 +12,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// migrations are applied in the order of their names, 0001_… first. One that
-// was released is never changed.
+// migrations are applied in the order of their names, 0001_… first. A released migration never
+// changes.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schemaVersionError is the version of a schema that this program does not know.
+// schemaVersionError is the version of a schema that is newer than this program.
 type schemaVersionError struct{ has, known int }
 
 func (e *schemaVersionError) Error() string {
@@ -27,8 +27,9 @@ func (e *schemaVersionError) Error() string {
 
 func (e *schemaVersionError) Unwrap() error { return engine.ErrConflict }
 
-// migrate brings the schema up to date and begins a generation, in one transaction. It
-// takes the write lock even if there is nothing to do: who cannot write learns it here.
+// migrate applies the missing migrations and begins a generation, in one transaction. It takes
+// the write lock even if nothing is missing, so that a user who may not write gets the error
+// now.
 func (s *store) migrate(ctx context.Context, now func() time.Time) error {
 	return s.retryWhileBusy(ctx, func(ctx context.Context) error {
 		conn, err := s.DB.Conn(ctx)
@@ -59,15 +60,16 @@ func (s *store) migrate(ctx context.Context, now func() time.Time) error {
 	})
 }
 
-// rollBack undoes a transaction, after an error that counts more than its own. A
-// connection that cannot even do that is given up, and its transaction with it.
+// rollBack undoes a transaction after an error. It drops a connection on which even that fails,
+// and the transaction with it.
 func rollBack(ctx context.Context, conn *sql.Conn) {
 	if _, err := conn.ExecContext(ctx, `ROLLBACK`); err != nil {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 }
 
-// prepareFile sees that a file of SQLite's may become a ledger, before it is written.
+// prepareFile checks that a file of SQLite may become a ledger, before anything is written to
+// it.
 func (s *store) prepareFile(ctx context.Context, conn *sql.Conn) error {
 	if s.Replicated {
 		return nil
@@ -79,7 +81,7 @@ func (s *store) prepareFile(ctx context.Context, conn *sql.Conn) error {
 	return conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&log)
 }
 
-// setApplicationID marks a file of SQLite's as a ledger.
+// setApplicationID marks a file of SQLite as a ledger.
 func (s *store) setApplicationID(ctx context.Context, conn *sql.Conn) error {
 	if s.Replicated {
 		return nil

@@ -18,11 +18,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// DefaultPath is where a ledger lives unless the user says otherwise:
-// maaslxd/ledger.db in $XDG_STATE_HOME, or else in ~/.local/state.
+// DefaultPath returns the default path of the ledger: maaslxd/ledger.db in $XDG_STATE_HOME, or
+// else in ~/.local/state.
 func DefaultPath() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // the specification wants relative ones ignored
+	if !filepath.IsAbs(state) { // the XDG specification says to ignore relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", &engine.Refusal{
@@ -41,18 +41,17 @@ func DefaultPath() (string, error) {
 	return filepath.Join(state, "maaslxd", "ledger.db"), nil
 }
 
-// pragmas of every connection. A write-ahead log lets readers go on while one
-// writes; FULL makes a reservation survive a loss of power, as MAAS's compose
-// of it does. SQLite's own wait for other writers is the fairest, but does not
-// heed the end of a ctx: it is short, and the store repeats it.
-// The log stays with the file, and is asked for once it is known to be a ledger.
-// A transaction takes the lock at its begin: none has to give up what it has read.
+// pragmas are set on every connection. With a write-ahead log, readers continue while one
+// program writes. With FULL, a reservation survives a loss of power, as the VM that MAAS
+// composes does. SQLite's own wait for other writers is the fairest, but ignores ctx: so it is
+// short, and the store repeats it. The log is a property of the file, so it is set later, once
+// the file is known to be a ledger. A transaction takes the lock when it begins, so that none
+// must discard what it has read.
 var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "synchronous(FULL)"}, "_txlock": {"immediate"}}
 
-// OpenFile opens the ledger in a file, and makes the file (0600) and its folders
-// (0700) if they are missing. Several processes of one machine may use the
-// file at the same time; on a network file system they must not. A file that
-// cannot serve is an *engine.Refusal that names it.
+// OpenFile opens the ledger in a file. It creates a missing file (0600) and its folders (0700).
+// Several processes of one machine may use the file at the same time, but not on a network file
+// system. A file that cannot be a ledger is an *engine.Refusal that names it.
 func OpenFile(ctx context.Context, path string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -76,16 +75,16 @@ func OpenFile(ctx context.Context, path string) (*Ledger, error) {
 	return l, engine.AsLedgerError(path, err)
 }
 
-// NewMemory returns an empty ledger for one process, which is lost with it.
-// That costs nothing at rest: VMs carry markers by which the next process
-// finds them. now is the clock; nil means time.Now. Close frees its memory.
+// NewMemory returns an empty ledger for one process, which is lost with the process. A loss does
+// no harm while nothing is being made: VMs have marks by which the next process finds them. now
+// is the clock; nil means time.Now. Close frees the memory.
 func NewMemory(now func() time.Time) *Ledger {
 	if now == nil {
 		now = time.Now
 	}
 	l, err := openSQLite(context.Background(), ":memory:", now, func(err error) (error, bool) { return err, false })
 	if err != nil {
-		panic(err) // nothing outside of this package is involved
+		panic(err) // only an error of this package can cause it
 	}
 	return l
 }
@@ -96,17 +95,17 @@ func openSQLite(ctx context.Context, dsn string, now func() time.Time, judge fun
 	if err != nil {
 		return nil, err
 	}
-	// A process queues in the store, in order, rather than at the file. For a
-	// ledger in memory, the connection is the database.
+	// Goroutines of this process wait in the store, in order, and not at the file. For a ledger
+	// in memory, the connection is the database.
 	return OpenDatabase(ctx, Database{DB: db, ClassifyError: judge, MaxStatements: 1}, now)
 }
 
-// createFileMu keeps others of this process from opening a file before its maker
-// has closed it: closing a file drops all locks that the process has on it.
+// createFileMu stops other goroutines from opening a file before its maker has closed it.
+// Closing a file drops all locks that the process has on it.
 var createFileMu sync.Mutex
 
-// createFile makes the file if there is none. One that is there is not opened, for
-// the same reason.
+// createFile creates the file if it is missing. It does not open an existing file, for the same
+// reason.
 func createFile(path string) error {
 	createFileMu.Lock()
 	defer createFileMu.Unlock()

@@ -27,8 +27,8 @@ const (
 	sqliteShmSize  = 4874 // SQLITE_IOERR_SHMSIZE
 )
 
-// classifySQLiteError says in a sentence what an error of SQLite means for the ledger in
-// path. Passing ones were not done and may be repeated.
+// classifySQLiteError says in a sentence what an error of SQLite means for the ledger in path.
+// again is true if the statement was not done and may be repeated.
 func classifySQLiteError(path string, err error) (meaning error, passing bool) {
 	if newer := NewerSchemaError(err, path); newer != nil {
 		return newer, false
@@ -43,9 +43,9 @@ func classifySQLiteError(path string, err error) (meaning error, passing bool) {
 	return classifyResultCode(path, coded.Code(), coded)
 }
 
-// classifyResultCode judges by SQLite's extended result code.
+// classifyResultCode classifies SQLite's extended result code.
 func classifyResultCode(path string, code int, coded error) (meaning error, passing bool) {
-	if code == sqliteShmSize { // of the log's index, which is written first
+	if code == sqliteShmSize { // the index of the write-ahead log, which is written first, has no space
 		return noSpaceError(path), false
 	}
 	switch code & 0xff {
@@ -67,7 +67,7 @@ func classifyResultCode(path string, code int, coded error) (meaning error, pass
 	return fmt.Errorf("ledger %s: %w", path, coded), false
 }
 
-// fileSystemError says why the file system does not let a ledger be made.
+// fileSystemError says why the file system refuses to create a ledger.
 func fileSystemError(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return noSpaceError(path)
@@ -102,8 +102,8 @@ func notWritableError(path string, cause error) error {
 	}
 }
 
-// NewerSchemaError is what to do about a ledger that a newer program has used; nil: the error is
-// another one.
+// NewerSchemaError says what to do about a ledger that a newer program has used; nil: the error
+// is another one.
 func NewerSchemaError(err error, where string) error {
 	newer, ok := errors.AsType[*schemaVersionError](err)
 	if !ok {

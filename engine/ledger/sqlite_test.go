@@ -41,8 +41,8 @@ func TestDefaultPath(t *testing.T) {
 	}
 }
 
-// TestFileOutlivesProcess wants rows back, whatever the path looks like, and
-// no one else to be able to read them.
+// TestFileOutlivesProcess wants the rows back after a restart, whatever characters the path has.
+// No other user may read them.
 func TestFileOutlivesProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a #folder?x=1%20", "ledger.db")
@@ -62,7 +62,7 @@ func TestFileOutlivesProcess(t *testing.T) {
 func wantModes(t *testing.T, path string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		return // has no such modes
+		return // Windows has no such modes
 	}
 	for name, want := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600} {
 		info, err := os.Stat(name)
@@ -75,8 +75,7 @@ func wantModes(t *testing.T, path string) {
 	}
 }
 
-// TestUnusableFile wants one clear sentence that names the file, and a way
-// out.
+// TestUnusableFile wants one clear error that names the file, and a way out.
 func TestUnusableFile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -161,8 +160,8 @@ func TestUnusableFile(t *testing.T) {
 	}
 }
 
-// TestUpgrade opens a file of the first schema, with a VM in it: its row named a
-// host by a number, and is gone.
+// TestUpgrade opens a file with the first schema and one VM. That schema named a host by a
+// number, so the row is gone.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -193,7 +192,7 @@ func wantRefusal(t *testing.T, reason string, err error, path, says string, is e
 	}
 }
 
-// TestReadOnly needs a user who is bound by modes.
+// TestReadOnly needs a user to whom file modes apply.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
@@ -216,11 +215,11 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestWhileInUse has SQLite itself run into walls.
+// TestWhileInUse makes SQLite itself fail while the ledger is in use.
 func TestWhileInUse(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		wall string // the statement that builds it
+		wall string // statement that makes the next write fail
 		says string
 		is   error
 	}{
@@ -249,8 +248,8 @@ func TestWhileInUse(t *testing.T) {
 	}
 }
 
-// TestJudgeCode tells what a code of SQLite means that no wall of a test brings.
-func TestJudgeCode(t *testing.T) {
+// TestClassifyResultCode checks the meaning of result codes that no other test can cause.
+func TestClassifyResultCode(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -274,9 +273,9 @@ func TestJudgeCode(t *testing.T) {
 	}
 }
 
-// TestImpatience wants a caller back who gives up while another program holds
-// the file.
-func TestImpatience(t *testing.T) {
+// TestCallerGivesUp wants a call to end when its caller gives up while another program has the file
+// locked.
+func TestCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	other, l := openAt(t, path), openAt(t, path)
@@ -291,11 +290,11 @@ func TestImpatience(t *testing.T) {
 		t.Errorf("got %v after %s", err, took)
 	}
 	if _, err := l.CurrentTag(t.Context()); err != nil {
-		t.Errorf("Who reads does not wait for who writes.\ngot %v", err)
+		t.Errorf("A reader does not wait for a writer.\ngot %v", err)
 	}
 }
 
-// TestOpenTogether has many make one file at once.
+// TestOpenTogether lets many goroutines create one file at once.
 func TestOpenTogether(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -326,8 +325,8 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestStatements holds what a replicated backend demands of the SQL: it may
-// apply a statement twice, and a statement that returns rows breaks it.
+// TestStatements checks what a replicated database demands of the SQL. It may apply a statement
+// twice, and fails at a statement that returns rows.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	sources, err := filepath.Glob("*.go")

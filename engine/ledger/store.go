@@ -13,29 +13,29 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// store runs statements and transactions, and repeats those that were not done
-// because another program was writing.
+// store runs statements and transactions. It repeats those that were not done because another
+// program was writing.
 type store struct {
 	Database
-	// turn holds a token for each statement or transaction that runs. Goroutines get one in the
-	// order in which they asked; database/sql would choose one at random.
+	// turn has a token for each statement or transaction that runs. Goroutines get one in the
+	// order in which they asked. database/sql would choose a goroutine at random.
 	turn        chan struct{}
-	prepared    map[string]*sql.Stmt // by their text; a replicated database has none
-	batchWriter batchWriter          // of a replicated database
-	// openedGeneration is the number of the generation that this store's opening began.
+	prepared    map[string]*sql.Stmt // by their text; none for a replicated database
+	batchWriter batchWriter          // for a replicated database
+	// openedGeneration is the number of the generation that began when this store was opened.
 	openedGeneration int64
 	keeper           *lease.Keeper // of leases, for this process
 }
 
-// Pauses between tries, with jitter: as long as a few writes take.
+// The pause between two tries, with jitter. It is as long as a few writes take.
 const (
 	minRetryPause = time.Millisecond
 	maxRetryPause = 25 * time.Millisecond
 )
 
-// reader reads: a store by itself, or a transaction.
+// reader runs queries: on a store alone, or in a transaction.
 type reader interface {
-	// queryRow reads one row, sql.ErrNoRows if there is none.
+	// queryRow reads one row; sql.ErrNoRows if there is none.
 	queryRow(ctx context.Context, query string, args []any, into ...any) error
 }
 
@@ -44,24 +44,25 @@ type transaction interface {
 	reader
 	// exec runs a statement that changes something.
 	exec(ctx context.Context, statement string, args ...any) error
-	// insert is exec for one row; false: there is one of its key already.
+	// insert is exec for one row. It returns false if there is a row with its key already.
 	insert(ctx context.Context, statement string, args ...any) (bool, error)
-	// cacheOccupancy has what was read for the changes that follow in the same transaction, until
-	// exec or insert. cachedOccupancy returns it; nil: there is nothing.
+	// cacheOccupancy keeps the occupancy for the next changes in the same transaction, until
+	// exec or insert. cachedOccupancy returns it; nil: there is none.
 	cacheOccupancy(t *room.Occupancy)
 	cachedOccupancy() *room.Occupancy
 }
 
-// transactionFunc does changes that happen as a whole or not at all. It may be
-// called several times, so each call starts from the beginning. Its errors are
-// those of the statements, or a *contentError. The values that it has read
-// count only where runTransaction returns nil: otherwise it may still run.
+// transactionFunc makes changes that happen completely or not at all. It may be called several
+// times, so each call starts from the beginning. It returns errors of statements, or a
+// *contentError. Values that it has read count only if runTransaction returns nil: otherwise it
+// may still run.
 //
-// It sees its own writes. Outside a transaction, a node that no longer leads,
-// but does not know that, could answer a read of a replicated database.
+// It sees its own writes. A read outside of a transaction is not safe in a replicated database.
+// A node that no longer leads, and does not know that, may answer it.
 type transactionFunc func(ctx context.Context, tx transaction) error
 
-// contentError says that what was read makes no sense. To read it again does not help.
+// contentError says that the content of the ledger makes no sense. Reading it again does not
+// help.
 type contentError struct{ error }
 
 // exec runs a statement that changes something.
@@ -79,7 +80,7 @@ func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	})
 }
 
-// runTransaction does a change.
+// runTransaction runs a change in a transaction.
 func (s *store) runTransaction(ctx context.Context, c transactionFunc) error {
 	if s.Replicated {
 		return s.batchWriter.enqueue(ctx, c)
@@ -94,7 +95,7 @@ func (s *store) runTransaction(ctx context.Context, c transactionFunc) error {
 			return errors.Join(err, tx.Rollback())
 		}
 		if err := tx.Commit(); err != nil {
-			_, _ = s.DB.ExecContext(ctx, `ROLLBACK`) // SQLite may have left it open
+			_, _ = s.DB.ExecContext(ctx, `ROLLBACK`) // SQLite may have left the transaction open
 			return err
 		}
 		for _, statement := range p.unprepared {
@@ -104,14 +105,14 @@ func (s *store) runTransaction(ctx context.Context, c transactionFunc) error {
 	})
 }
 
-// fileTransaction is a transaction on a file, which uses statements that are ready to run.
+// fileTransaction is a transaction on a file. It uses prepared statements.
 type fileTransaction struct {
 	*sql.Tx
 	prepared   map[string]*sql.Stmt
-	unprepared []string // statements that are not prepared
+	unprepared []string // texts of statements that are not prepared yet
 }
 
-// A transaction on a file does one change, so nothing follows.
+// A transaction on a file makes one change, so there is nothing to cache.
 func (p *fileTransaction) cacheOccupancy(*room.Occupancy)   {}
 func (p *fileTransaction) cachedOccupancy() *room.Occupancy { return nil }
 
@@ -128,7 +129,7 @@ func (p *fileTransaction) insert(ctx context.Context, statement string, args ...
 	return hasChanged(p.ExecContext(ctx, statement, args...))
 }
 
-// hasChanged tells whether a statement has changed a row.
+// hasChanged reports whether a statement has changed a row.
 func hasChanged(r sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err
@@ -145,9 +146,8 @@ func (p *fileTransaction) queryRow(ctx context.Context, query string, args []any
 	return p.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 
-// prepare returns a statement ready to run: reading the text of the longest
-// takes a fifth of its time. It is for the goroutine whose turn it is, where one
-// statement runs at a time.
+// prepare returns a prepared statement. Parsing the longest statement takes a fifth of its time.
+// Only the goroutine whose turn it is may call it, and only where one statement runs at a time.
 func (s *store) prepare(ctx context.Context, statement string) (*sql.Stmt, error) {
 	if prepared, ok := s.prepared[statement]; ok {
 		return prepared, nil
@@ -191,13 +191,13 @@ func (s *store) queryLedgerRows(ctx context.Context, query string, args ...any) 
 	return all, err
 }
 
-// retryWhileBusy repeats do while the database is busy. It checks ctx between
-// two attempts. Only a replicated database also checks it inside one. A
-// statement of SQLite takes milliseconds. An interrupted statement costs its
-// connection, and for a ledger in memory that is the whole ledger.
+// retryWhileBusy repeats a statement while the database is busy. It checks ctx between two
+// attempts. Only a replicated database also checks it within one. A statement of SQLite takes
+// milliseconds. An interrupted statement costs its connection, and for a ledger in memory that
+// is the whole ledger.
 func (s *store) retryWhileBusy(ctx context.Context, do func(context.Context) error) error {
 	began := time.Now()
-	var last error // why the try before was not done
+	var last error // error of the last attempt
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		if err := ctx.Err(); err != nil && last != nil && s.Replicated {
 			return fmt.Errorf("%w: %w", err, last)

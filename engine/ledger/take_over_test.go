@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestTakeRegion gives a MAAS that was known by its address its mark.
+// TestTakeRegion moves the rows of a MAAS from its address to its mark.
 func TestTakeRegion(t *testing.T) {
 	t.Parallel()
 	all := NewMemory(nil)
@@ -21,7 +21,7 @@ func TestTakeRegion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // it may be repeated
+	for range 2 { // a second time changes nothing
 		if err := marked.TakeOverRegion(t.Context(), "10.0.0.1:5240/MAAS"); err != nil {
 			t.Fatal(err)
 		}

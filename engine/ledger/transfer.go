@@ -12,7 +12,7 @@ import (
 // TransferResult counts what Transfer did.
 type TransferResult struct {
 	Moved        int // keys that the other ledger has now
-	AlreadyThere int // of them, those that it had already, by a transfer that was cut off
+	AlreadyThere int // of these, the keys that it had already after an interrupted transfer
 }
 
 // TransferKeys moves all entries of the keys with a prefix to another ledger.
@@ -58,8 +58,8 @@ func TransferKeys(ctx context.Context, from, to *Ledger, prefix string) (Transfe
 	return TransferResult{len(entries), there}, checkNoneLeft(ctx, from, prefix, entries)
 }
 
-// checkNoneLeft is an error where rows that were moved are still here: a run has changed them
-// meanwhile.
+// checkNoneLeft returns an error if rows that were moved are still here, because a run has
+// changed them meanwhile.
 func checkNoneLeft(ctx context.Context, from *Ledger, prefix string, moved []Entry) error {
 	left, err := ListEntries(ctx, from, prefix)
 	if err != nil {
@@ -87,7 +87,7 @@ func errorOrBusy(err error) error {
 	return err
 }
 
-// checkNotInUse refuses to move what somebody is at.
+// checkNotInUse refuses to move entries that somebody is using.
 func checkNotInUse(ctx context.Context, from *Ledger, entries []Entry) error {
 	var busy []string
 	for _, e := range entries {
@@ -111,8 +111,8 @@ func checkNotInUse(ctx context.Context, from *Ledger, entries []Entry) error {
 	}
 }
 
-// countSameEntries counts the entries that another ledger has, too. Others of the same keys are an
-// error that names them.
+// countSameEntries counts the entries that the other ledger has, too. Other entries of the same
+// keys are an error that names them.
 func countSameEntries(ctx context.Context, to *Ledger, entries []Entry) (same int, err error) {
 	others, err := ListEntries(ctx, to, "")
 	if err != nil {
@@ -147,19 +147,19 @@ func countSameEntries(ctx context.Context, to *Ledger, entries []Entry) (same in
 	}
 }
 
-// isContainedIn tells whether another ledger has all of this entry.
+// isContainedIn reports whether the other ledger has everything of this entry.
 func (e Entry) isContainedIn(other Entry) bool {
 	return e.Row.Token == other.Row.Token && e.Row.State == other.Row.State && e.Row.SystemID == other.Row.SystemID &&
 		(e.Lease.Holder == "" || e.Lease.Holder == other.Lease.Holder)
 }
 
-// differsFrom tells whether an entry has something else than another one of its key.
+// differsFrom reports whether two entries of one key contradict each other.
 func (e Entry) differsFrom(other Entry) bool {
 	return e.HasRow() && (e.Row.Token != other.Row.Token || e.Row.State != other.Row.State || e.Row.SystemID != other.Row.SystemID) ||
 		e.Lease.Holder != "" && e.Lease.Holder != other.Lease.Holder
 }
 
-// movedRow is a row on its way to another ledger.
+// movedRow is a row that is sent to another ledger.
 type movedRow struct {
 	Region string `json:"region"`
 	engine.Row
@@ -168,7 +168,7 @@ type movedRow struct {
 	SinceMS int64  `json:"since_ms"`
 }
 
-// insertRowsSQL writes rows of all regions.
+// insertRowsSQL inserts rows of all regions.
 //
 //	?1 the rows  ?2 never
 const insertRowsSQL = `
@@ -184,8 +184,8 @@ SELECT json_extract(value, '$.region'), json_extract(value, '$.Key'), json_extra
 FROM json_each(?1) WHERE true
 ON CONFLICT (region, key) DO NOTHING`
 
-// insertRows writes the rows of entries. Inventories from before serve no more: what a
-// compose of the former ledger left is in none of them.
+// insertRows inserts the rows of entries. It ends the trust in older inventories, because none
+// of them shows what composes of the former ledger left.
 func insertRows(ctx context.Context, to *Ledger, entries []Entry) error {
 	var rows []movedRow
 	for _, e := range entries {

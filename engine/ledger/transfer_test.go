@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// clockedLedger is a ledger in a file whose clock can be put forward.
+// clockedLedger is a ledger in a file whose clock the test can advance.
 type clockedLedger struct {
 	*Ledger
 	path string
@@ -32,7 +32,7 @@ func newClockedLedger(t *testing.T, ahead time.Duration) clockedLedger {
 	return clockedLedger{l, path}
 }
 
-// fillWithRows makes rows in each state in two MAASes, and the lease of a run that died.
+// fillWithRows makes rows of each state in two MAASes, and the lease of a run that died.
 func fillWithRows(t *testing.T, l *Ledger) {
 	t.Helper()
 	for _, region := range []string{"m1", "m2"} {
@@ -60,7 +60,7 @@ func fillWithRows(t *testing.T, l *Ledger) {
 	}
 }
 
-// mustListEntries is what a ledger has, without what differs from reading to reading.
+// mustListEntries returns the entries of a ledger, without the fields that differ at each read.
 func mustListEntries(t *testing.T, l *Ledger) []Entry {
 	t.Helper()
 	all, err := ListEntries(t.Context(), l, "")
@@ -73,13 +73,13 @@ func mustListEntries(t *testing.T, l *Ledger) []Entry {
 	return all
 }
 
-// advanceClock lets the clock of a ledger go on.
+// advanceClock advances the clock of a ledger.
 func (a clockedLedger) advanceClock(d time.Duration) {
 	now := a.now
 	a.now = func() time.Time { return now().Add(d) }
 }
 
-// TestTransfer moves all in and out again, and nothing is lost or another.
+// TestTransfer moves all rows in and out again. None is lost or changed.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	file, service := newClockedLedger(t, 0), newClockedLedger(t, 0)
@@ -107,11 +107,11 @@ func TestTransfer(t *testing.T) {
 	if serves, err := service.AcceptsInventory(t.Context(), tag); err != nil || serves {
 		t.Errorf("an inventory from before serves: %t, %v", serves, err)
 	}
-	// A pending row takes room beside each inventory.
+	// A pending row takes room with each inventory.
 	if _, _, err := service.Region("m1").Place(t.Context(), newReservation(t, service.Region("m1"), "ci/new", 2, 9)); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("the room is taken by what is pending: %v", err)
 	}
-	service.advanceClock(time.Hour) // until the lease that has just come is over
+	service.advanceClock(time.Hour) // until the moved lease has ended
 	done, err = TransferKeys(t.Context(), service.Ledger, file.Ledger, "ci/")
 	if err != nil || done.Moved != 7 {
 		t.Errorf("got %+v, %v", done, err)
@@ -129,7 +129,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestTransferCutOff: both have rows after a transfer that was cut off. It goes on.
+// TestTransferCutOff: after an interrupted transfer both ledgers have rows. A second transfer
+// completes it.
 func TestTransferCutOff(t *testing.T) {
 	t.Parallel()
 	file, service := newClockedLedger(t, 0), newClockedLedger(t, 0)
@@ -152,7 +153,8 @@ func TestTransferCutOff(t *testing.T) {
 	}
 }
 
-// TestTransferRefused: what is in use, or clashes, moves not at all.
+// TestTransferRefused: entries that are in use or contradict each other are not moved, and
+// neither are the others.
 func TestTransferRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -204,7 +206,7 @@ func TestTransferRefused(t *testing.T) {
 	}
 }
 
-// TestForget drops what nobody is at, and nothing else.
+// TestForget drops an entry that nobody uses, and nothing else.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	l := newClockedLedger(t, 0)

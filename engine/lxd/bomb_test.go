@@ -13,9 +13,9 @@ import (
 	"github.com/canonical/lxd/shared/api"
 )
 
-// TestBomb answers with a list of empty instances, each of which becomes a struct of
+// TestHugeListIsRefused answers with a list of empty instances, each of which becomes a struct of
 // half a kilobyte. It is not parallel: it reads what the process allocated.
-func TestBomb(t *testing.T) {
+func TestHugeListIsRefused(t *testing.T) {
 	const plain, most = 8 << 20, 200 << 20
 	key := makeKey(t)
 	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {unrestricted}})

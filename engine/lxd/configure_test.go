@@ -125,7 +125,7 @@ func TestConfigure(t *testing.T) {
 			config: options{"user.team": "shop", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"},
 		},
 		"Left": {
-			reason: "Who does not ask for a change gets none.", change: func(s *engine.VMSpec) { s.Config, s.Reconfigure = options{"user.team": "shop"}, false },
+			reason: "Without Reconfigure nothing is changed.", change: func(s *engine.VMSpec) { s.Config, s.Reconfigure = options{"user.team": "shop"}, false },
 			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"},
 		},
 	}
@@ -269,7 +269,7 @@ func TestConfigureBegun(t *testing.T) {
 	}{
 		"Option": {"It cannot be told from a VM of another wish.", func(_ *engine.Ref, s *engine.VMSpec) { s.Config = map[string]string{"user.team": "b"} }, `ErrConflict, SpecError config["user.team"]`},
 		"Device": {"Nor can it by devices.", func(_ *engine.Ref, s *engine.VMSpec) { s.Devices = map[string]engine.Device{"tpm1": tpm} }, "ErrConflict, SpecError devices.tpm1"},
-		"Update": {"Who knows that it is his VM changes it.", func(r *engine.Ref, s *engine.VMSpec) {
+		"Update": {"A caller that knows the system id of its VM changes it.", func(r *engine.Ref, s *engine.VMSpec) {
 			s.Config, s.Devices, s.RemovedDevices, s.Reconfigure = map[string]string{"user.team": "b"}, map[string]engine.Device{"tpm1": tpm}, []string{"tpm0"}, true
 		}, ""},
 	}

@@ -62,7 +62,7 @@ func TestEngineCutOff(t *testing.T) {
 		"New":           {"It was never commissioned.", "New", false, false, anew, ""},
 		"NewByID":       {"A state names it.", "New", true, false, anew, ""},
 		"NewLost":       {"Its mark alone tells.", "New", false, true, anew, ""},
-		"NewByIDLost":   {"Another runner goes on.", "New", true, true, anew, ""},
+		"NewByIDLost":   {"Another runner continues the create.", "New", true, true, anew, ""},
 		"Ready":         {"The delete had begun, as the ledger says.", "Ready", false, false, anew, ""},
 		"Deployed":      {"The same, of one that ran.", "Deployed", false, false, anew, ""},
 		"ReadyByID":     {"What ran is removed by a plan alone.", "Ready", true, false, []string{"machine web1"}, "no LXD has its instance any more"},

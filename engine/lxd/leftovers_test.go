@@ -50,8 +50,8 @@ func (w *composeWorld) cutOffCompose(t *testing.T) {
 	w.sim.ClearFaults()
 }
 
-// TestClear removes what was certainly begun and never ran, and nothing else.
-func TestClear(t *testing.T) {
+// TestRemoveLeftovers removes what was certainly begun and never ran, and nothing else.
+func TestRemoveLeftovers(t *testing.T) {
 	t.Parallel()
 	cutOff := func(t *testing.T, w *composeWorld) { w.cutOffCompose(t) }
 	started := func(t *testing.T, w *composeWorld) { w.cutOffCompose(t); w.setRunning(t, true) }
@@ -71,7 +71,7 @@ func TestClear(t *testing.T) {
 			w.cutOffCompose(t)
 			w.withSession(t, 0, func(s *session) error { return s.send(http.MethodDelete, s.projectPath("instances", "web1"), nil, "") })
 		}},
-		"Young": {"Somebody may be at it.", cutOff, func(r *engine.Leftovers) { r.BegunBefore = r.BegunBefore.Add(-time.Hour) }, "ErrBusy",
+		"Young": {"Another run may still be making the instance.", cutOff, func(r *engine.Leftovers) { r.BegunBefore = r.BegunBefore.Add(-time.Hour) }, "ErrBusy",
 			[]string{"web1", "h1"}, []string{"instance web1 on h1"}, true},
 		"OtherKey": {"It is somebody else's.", cutOff, func(r *engine.Leftovers) { r.Marker = "maaslxd-web2" }, "",
 			nil, []string{"instance web1 on h1"}, true},

@@ -71,9 +71,9 @@ func (w *composeWorld) setUnreachable(t *testing.T, hosts ...string) {
 	}
 }
 
-// TestElsewhere: an instance that is not where it was counts as gone only after every host
+// TestMovedInstance: an instance that is not where it was counts as gone only after every host
 // has answered that it does not have it.
-func TestElsewhere(t *testing.T) {
+func TestMovedInstance(t *testing.T) {
 	t.Parallel()
 	gone := func(t *testing.T, w *composeWorld) {
 		if err := w.sim.RemoveInstance("h1", "maas", "web1"); err != nil {

@@ -61,8 +61,8 @@ func TestProfile(t *testing.T) {
 		"Placed":   {"Hosts without it are passed over.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "", "gold", []string{"gold"}},
 		"Named":    {"The host that is named has it.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "h2", "gold", []string{"gold"}},
 		"Default":  {"LXD's own is there in each project.", func(*testing.T, *composeWorld) {}, "h2", "default", []string{"default"}},
-		"Standard": {"Who asks for none gets MAAS's where there is one.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "maas") }, "h2", "", []string{"maas"}},
-		"None":     {"Who asks for none gets none else.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "h2", "", []string{}},
+		"Standard": {"A VM without wanted profiles gets MAAS's profile, if the host has it.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "maas") }, "h2", "", []string{"maas"}},
+		"None":     {"A VM without wanted profiles gets no other profile.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "h2", "", []string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

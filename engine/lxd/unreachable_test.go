@@ -105,7 +105,7 @@ func TestServerUnreachable(t *testing.T) {
 		"HalfAnswer":  {"The daemon dies while it answers.", started(answerAt("/1.0/storage-pools", sendHalf)), "cannot speak with"},
 		"TLS12":       {"LXD speaks TLS 1.3.", started(func(f *fakeLXD) { f.TLS.MinVersion, f.TLS.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 }), "cannot speak with"},
 		"NoTLS":       {"Another program listens there.", func(t *testing.T) string { return startPlainHTTP(t).Listener.Addr().String() }, "cannot speak with"},
-		"StolenOwner": {"Who shows a certificate must hold its key.", started(withForeignKey(t)), "cannot speak with"},
+		"StolenOwner": {"A server that shows a certificate must have its key.", started(withForeignKey(t)), "cannot speak with"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func withForeignKey(t *testing.T) func(*fakeLXD) {
 	}
 }
 
-// TestSlow: an LXD that answers slowly, but within the deadline, is reachable.
-func TestSlow(t *testing.T) {
+// TestSlowLXDIsReachable: an LXD that answers slowly, but within the deadline, is reachable.
+func TestSlowLXDIsReachable(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, func(f *fakeLXD) {

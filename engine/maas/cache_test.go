@@ -71,7 +71,7 @@ func TestListsAreCached(t *testing.T) {
 			wg.Wait()
 			c.Names.Zones(t.Context())
 		}, 1},
-		"RefreshOfAnother": {"Who misses a host knows nothing of zones.", func(t *testing.T, c *Client) {
+		"RefreshOfAnother": {"A refresh of the hosts does not refresh the zones.", func(t *testing.T, c *Client) {
 			c.Names.Zones(t.Context())
 			time.Sleep(time.Minute)
 			c.Names.Refresh(engine.ListHosts)

@@ -93,7 +93,7 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 		"UnevenCrowd":  {"Or some are.", 64, 50 * time.Millisecond, true, 10, 23 * time.Second},
 		"SmallerCrowd": {"A crowd smaller than was assumed is waited for once.", 30, 5 * time.Millisecond, false, 14, 4 * time.Second},
 		"Lonely": {
-			"Who is alone waits for nobody, once that is known.", 1, 200 * time.Millisecond, false, 400,
+			"A single caller waits for no other caller, once it is known to be alone.", 1, 200 * time.Millisecond, false, 400,
 			400*(200+15+10)*time.Millisecond + time.Second,
 		},
 	}
@@ -206,7 +206,7 @@ func TestReadsGather(t *testing.T) {
 		gather time.Duration
 		calls  int
 	}{
-		"InAHurry": {"Who waits for each answer gets it: nobody waits 120 ms for the next one.", 0, readers},
+		"InAHurry": {"A caller that reads again after each answer does not wait 120 ms for the next one.", 0, readers},
 		"Manager":  {"Those who come within 200 ms of each other share a call.", 200 * time.Millisecond, 1},
 	}
 	for name, tc := range cases {

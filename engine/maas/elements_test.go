@@ -76,9 +76,9 @@ func TestNamesAreLines(t *testing.T) {
 	}
 }
 
-// TestBombs answers with few bytes that become many in memory. It is not parallel, because
+// TestHugeAnswersAreRefused answers with few bytes that become many in memory. It is not parallel, because
 // it reads what the process allocated.
-func TestBombs(t *testing.T) {
+func TestHugeAnswersAreRefused(t *testing.T) {
 	const plain = 14 << 20
 	const most = 400 << 20
 	cases := map[string]struct{ reason, element string }{

@@ -105,7 +105,7 @@ func TestVerbs(t *testing.T) {
 		"DeleteInterface": {"By its number.",
 			func(ctx context.Context, c *Client) error { return c.Machines.DeleteInterface(ctx, "abc123", 77) },
 			"DELETE nodes/abc123/interfaces/77/", ""},
-		"ClearMTU": {"An empty one is none.",
+		"ClearMTU": {"An empty MTU means that there is none.",
 			func(ctx context.Context, c *Client) error { return c.Machines.SetMTU(ctx, "abc123", 77, 0) },
 			"PUT nodes/abc123/interfaces/77/", "mtu="},
 		"LinkTo": {"In the place of other links.",

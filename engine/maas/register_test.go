@@ -107,7 +107,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"KeyForBoth":  {"The fields were swapped.", func(r *engine.Registration) { r.Certificate = r.Key }, "certificate"},
 		"NoKey":       {"MAAS answers 500 for a certificate alone.", func(r *engine.Registration) { r.Key = "" }, "key"},
 		"OthersKey":   {"Nor does it take a pair that does not match.", func(r *engine.Registration) { r.Key = other.Key }, "key"},
-		"CutOffKey":   {"Part of a key is none.", func(r *engine.Registration) { r.Key = r.Key[:len(r.Key)/2] }, "key"},
+		"CutOffKey":   {"A part of a key is not a key.", func(r *engine.Registration) { r.Key = r.Key[:len(r.Key)/2] }, "key"},
 		"GarbledPair": {"PEM around garbage.", func(r *engine.Registration) { r.Key = strings.Replace(r.Key, "MI", "AA", 1) }, "key"},
 	}
 	for name, tc := range cases {

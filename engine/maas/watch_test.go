@@ -37,7 +37,7 @@ func TestChanged(t *testing.T) {
 		change func(*fakeMAAS)
 		wakes  bool
 	}{
-		"Status":  {"The machine goes on.", func(w *fakeMAAS) { w.setField("a", "status", 4) }, true},
+		"Status":  {"The machine changes its status.", func(w *fakeMAAS) { w.setField("a", "status", 4) }, true},
 		"Message": {"Reasons of failures stand there.", func(w *fakeMAAS) { w.setField("a", "status_message", "failed") }, true},
 		"Power":   {"It went off.", func(w *fakeMAAS) { w.setField("a", "power_state", "on") }, true},
 		"Gone":    {"Somebody deleted it.", func(w *fakeMAAS) { w.removeMachine("a") }, true},

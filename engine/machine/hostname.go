@@ -5,12 +5,12 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
 // findHostnameHolders looks for machines with the wanted hostname, before a machine is taken.
 // It returns those that may be taken themselves. For another one, the error is a
-// *settle.NameWaitError while it is about to leave the hostname, and else a *SpecError.
+// *inplace.NameWaitError while it is about to leave the hostname, and else a *SpecError.
 func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
 	if want.Hostname == "" {
 		return nil, nil
@@ -23,10 +23,10 @@ func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, 
 		if canBeTaken(want, m) {
 			continue
 		}
-		if wait := b.settler.CheckNameWait(wantedSettingsOf(key, want), m); wait != nil {
+		if wait := b.updater.CheckNameWait(wantedSettingsOf(key, want), m); wait != nil {
 			return nil, wait
 		}
-		return nil, settle.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m)
+		return nil, inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m)
 	}
 	return holders, nil
 }
@@ -43,7 +43,7 @@ func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Mach
 	p.Check = func(ctx context.Context, m engine.Machine) error {
 		for _, holder := range holders {
 			if holder.SystemID != m.SystemID {
-				return settle.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, holder)
+				return inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, holder)
 			}
 		}
 		return fits(ctx, m)
@@ -60,7 +60,7 @@ func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacle
 	o.Add(err)
 	for _, m := range holders {
 		if m.SystemID != ref.SystemID && !canBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
-			o.AddHeldBy(m, settle.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m))
+			o.AddHeldBy(m, inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m))
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/engine/region"
-	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // Kind implements the verbs of engine.Kind for machines. It is the first half of the kind Host,
@@ -39,7 +39,7 @@ type stepBase struct {
 	// networksToRestore has, by key, the system ids of machines that are being released and
 	// whose network must be restored. The release removes the marks by which they are found.
 	networksToRestore *sync.Map
-	settler           *settle.Settler
+	updater           *inplace.Updater
 }
 
 // The steps of the kind, by subject: the choice of a machine, its fixed addresses, its last
@@ -60,7 +60,7 @@ type (
 func New(cfg engine.Config, in *region.Region) *Kind {
 	p := &stepBase{
 		Config: cfg, failedReleases: region.NewTries(), rescueExits: region.NewTries(), surplusLooks: region.NewTries(), claims: in.Claims, region: in, networksToRestore: new(sync.Map),
-		settler: settle.New(cfg, settle.KindTraits{Noun: "machine", HostnameField: fieldpath.New("hostname")}, in.LeavingNames),
+		updater: inplace.New(cfg, inplace.KindTraits{Noun: "machine", HostnameField: fieldpath.New("hostname")}, in.LeavingNames),
 	}
 	return &Kind{stepBase: p, choiceSteps: choiceSteps{p}, addressSteps: addressSteps{p}, failureSteps: failureSteps{p}, releaseSteps: releaseSteps{p, failureSteps{p}, inPlaceSteps{p}}, inPlaceSteps: inPlaceSteps{p}}
 }

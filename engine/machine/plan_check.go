@@ -7,15 +7,15 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
 // obstacles implements Kind.Check for bare metal.
 func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.MachineSpec) engine.Obstacles {
 	var o engine.Obstacles
 	o.Add(b.CheckDeployment(ctx, want.Deploy))
-	for _, n := range b.settler.NamesOf(want.InPlaceSettings) {
-		o.Add(b.settler.CheckName(ctx, n))
+	for _, n := range b.updater.NamesOf(want.InPlaceSettings) {
+		o.Add(b.updater.CheckName(ctx, n))
 	}
 	b.hostnameObstacles(ctx, &o, ref, want)
 	prepare := b.bareMetalPreparation(want).withAddresses(b.addressObstacles(ctx, &o, ref, want))
@@ -56,7 +56,7 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 
 // isNamed tells whether a spec names the machine by this name.
 func isNamed(m engine.Machine, name string) bool {
-	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN || settle.WasCalled(m, name))
+	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN || inplace.WasCalled(m, name))
 }
 
 // NamedMachineObstacles looks at the named machine. If the object of ref is on it already, the
@@ -65,7 +65,7 @@ func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obsta
 	m, err := b.FindNamed(ctx, want.Machine)
 	// While no machine is ours yet, a found machine is the right one: it costs no further call.
 	if err == nil && ref.SystemID != "" || errors.Is(err, engine.ErrNotFound) {
-		if own, lookErr := b.FindMachine(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
+		if own, lookErr := b.FindMachine(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && inplace.WasCalled(own, want.Machine) {
 			if ambiguous := formerNameError(own, m, want.Machine); ambiguous != nil {
 				o.Add(ambiguous)
 				return
@@ -97,7 +97,7 @@ func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obsta
 // another machine has the name. It is nil if the release restores the name.
 func formerNameError(own, other engine.Machine, name string) error {
 	message := ""
-	switch back := settle.FormerSettingsOf(own).RestoreUpdate(own).Hostname; {
+	switch back := inplace.FormerSettingsOf(own).RestoreUpdate(own).Hostname; {
 	case other.SystemID != "":
 		message = fmt.Sprintf("%s was the name of machine %s (system id %s), and is now the name of another machine (%s, %s)", name, own.Hostname, own.SystemID, other.SystemID, other.StatusName)
 	case back == nil:

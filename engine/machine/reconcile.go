@@ -86,7 +86,7 @@ func (b *Kind) takeMachine(ctx context.Context, key engine.Key, want engine.Mach
 	if err := b.CheckDeployment(ctx, want.Deploy); err != nil {
 		return engine.Machine{}, err
 	}
-	if err := b.settler.CheckNames(ctx, b.settler.NamesOf(want.InPlaceSettings)); err != nil {
+	if err := b.updater.CheckNames(ctx, b.updater.NamesOf(want.InPlaceSettings)); err != nil {
 		return engine.Machine{}, err
 	}
 	holders, err := b.findHostnameHolders(ctx, key, want)

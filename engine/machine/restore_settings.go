@@ -6,17 +6,17 @@ import (
 	"fmt"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
 // restoreSettings restores the former settings of a machine that is about to be released:
 // hostname, zone, resource pool, domain, description and tags. A setting that somebody else has
 // changed since stays. So does one that MAAS no longer has, and a hostname that another machine
-// has now. The error is a *settle.NameWaitError while another machine is about to leave the
+// has now. The error is a *inplace.NameWaitError while another machine is about to leave the
 // hostname.
 func (b *inPlaceSteps) restoreSettings(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
-	before := settle.FormerSettingsOf(m)
-	m, err := b.settler.ReconcileTags(ctx, settle.WantedSettings{InPlaceSettings: engine.InPlaceSettings{Tags: before.RemovedTags, RemovedTags: before.AddedTags}}, m)
+	before := inplace.FormerSettingsOf(m)
+	m, err := b.updater.ReconcileTags(ctx, inplace.WantedSettings{InPlaceSettings: engine.InPlaceSettings{Tags: before.RemovedTags, RemovedTags: before.AddedTags}}, m)
 	if err != nil {
 		return m, err
 	}
@@ -40,8 +40,8 @@ func (b *inPlaceSteps) restoreSettings(ctx context.Context, key engine.Key, m en
 // dropVanishedNames removes names from an update that MAAS no longer has.
 func (b *inPlaceSteps) dropVanishedNames(ctx context.Context, m engine.Machine, former *engine.MachineUpdate) error {
 	named := map[string]**string{"zone": &former.Zone, "resource pool": &former.Pool, "domain": &former.Domain}
-	for _, n := range b.settler.NamesOf(settle.NamesIn(*former)) {
-		err := b.settler.CheckName(ctx, n)
+	for _, n := range b.updater.NamesOf(inplace.NamesIn(*former)) {
+		err := b.updater.CheckName(ctx, n)
 		_, gone := errors.AsType[*engine.SpecError](err)
 		switch {
 		case gone:
@@ -56,12 +56,12 @@ func (b *inPlaceSteps) dropVanishedNames(ctx context.Context, m engine.Machine, 
 
 // restoreHostname restores the former hostname of a machine.
 func (b *inPlaceSteps) restoreHostname(ctx context.Context, key engine.Key, m engine.Machine, hostname string) (engine.Machine, error) {
-	after, err := b.settler.UpdateMachine(ctx, settle.WantedSettings{Key: key, Hostname: hostname, AwaitName: true}, m, engine.MachineUpdate{Hostname: &hostname})
+	after, err := b.updater.UpdateMachine(ctx, inplace.WantedSettings{Key: key, Hostname: hostname, AwaitName: true}, m, engine.MachineUpdate{Hostname: &hostname})
 	_, taken := errors.AsType[*engine.SpecError](err)
 	switch {
 	case taken:
 		b.Log.WarnContext(ctx, "cannot restore the hostname of a machine", "name", m.Hostname, "error", err.Error())
-		return b.settler.RestoreLastName(ctx, m, settle.FormerSettingsOf(m)), nil
+		return b.updater.RestoreLastName(ctx, m, inplace.FormerSettingsOf(m)), nil
 	case err != nil:
 		return m, err
 	}

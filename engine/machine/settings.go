@@ -5,18 +5,18 @@ import (
 	"errors"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/engine/region"
-	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // wantedSettingsOf are the settings that the spec wants of a machine in place.
-func wantedSettingsOf(key engine.Key, want engine.MachineSpec) settle.WantedSettings {
-	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings, Key: key, Hostname: want.Hostname, AwaitName: want.AwaitName}
+func wantedSettingsOf(key engine.Key, want engine.MachineSpec) inplace.WantedSettings {
+	return inplace.WantedSettings{InPlaceSettings: want.InPlaceSettings, Key: key, Hostname: want.Hostname, AwaitName: want.AwaitName}
 }
 
-// waitForHostname turns a *settle.NameWaitError into a Result that waits.
+// waitForHostname turns a *inplace.NameWaitError into a Result that waits.
 func waitForHostname(res engine.Result[engine.BareMetal], err error) (engine.Result[engine.BareMetal], error) {
-	if wait, waits := errors.AsType[*settle.NameWaitError](err); waits {
+	if wait, waits := errors.AsType[*inplace.NameWaitError](err); waits {
 		res.Done, res.After, res.Reason, res.Message, err = false, region.NamePollInterval, "WaitingForName", wait.Error(), nil
 	}
 	return res, err
@@ -34,16 +34,16 @@ func (b *inPlaceSteps) reconcileInPlace(ctx context.Context, ref engine.Ref, wan
 	}
 	for _, step := range []func() error{
 		func() error { m, err = b.updateSettings(ctx, w, m); return err },
-		func() error { m, err = b.settler.ReconcileAnnotations(ctx, w, m); return err },
+		func() error { m, err = b.updater.ReconcileAnnotations(ctx, w, m); return err },
 		func() error { m, err = b.noteFinished(ctx, ref, want, m, before); return err },
-		func() error { m, err = b.settler.ReconcileLock(ctx, w, m); return err },
+		func() error { m, err = b.updater.ReconcileLock(ctx, w, m); return err },
 	} {
 		if err = step(); err != nil {
 			break
 		}
 	}
 	if err != nil && before.Locked {
-		err = b.settler.RelockAfterFailure(ctx, w, m, err)
+		err = b.updater.RelockAfterFailure(ctx, w, m, err)
 	}
 	res.Object = AsBareMetal(m, ref.CurrentKey())
 	return res, err
@@ -51,17 +51,17 @@ func (b *inPlaceSteps) reconcileInPlace(ctx context.Context, ref engine.Ref, wan
 
 // updateSettings gives a machine its wanted hostname, zone, resource pool, domain, description
 // and tags. It first notes the former ones on the machine, for the later release.
-func (b *inPlaceSteps) updateSettings(ctx context.Context, w settle.WantedSettings, m engine.Machine) (engine.Machine, error) {
+func (b *inPlaceSteps) updateSettings(ctx context.Context, w inplace.WantedSettings, m engine.Machine) (engine.Machine, error) {
 	update, after := settingsUpdate(w, m)
 	changes := update != (engine.MachineUpdate{})
 	added, removed := w.MissingTags(m), w.SurplusTags(m)
 	if !changes && len(added)+len(removed) == 0 {
 		return m, nil
 	}
-	if err := b.settler.CheckNames(ctx, b.settler.NamesOf(settle.NamesIn(update))); err != nil {
+	if err := b.updater.CheckNames(ctx, b.updater.NamesOf(inplace.NamesIn(update))); err != nil {
 		return m, err
 	}
-	note, err := settle.FormerSettingsOf(m).WithChange(m, update, added, removed).OwnerData()
+	note, err := inplace.FormerSettingsOf(m).WithChange(m, update, added, removed).OwnerData()
 	if err == nil {
 		m, err = b.annotateUnlocked(ctx, w, m, note)
 	}
@@ -69,17 +69,17 @@ func (b *inPlaceSteps) updateSettings(ctx context.Context, w settle.WantedSettin
 		return m, err
 	}
 	if changes {
-		if m, err = b.settler.UpdateMachine(ctx, w, m, update); err != nil {
+		if m, err = b.updater.UpdateMachine(ctx, w, m, update); err != nil {
 			return m, err
 		}
 		after.OwnerData, after.Locked = m.OwnerData, m.Locked
 		m = after
 	}
-	return b.settler.ReconcileTags(ctx, w, m)
+	return b.updater.ReconcileTags(ctx, w, m)
 }
 
 // settingsUpdate returns the fields that an update must change, and the machine after it.
-func settingsUpdate(w settle.WantedSettings, m engine.Machine) (engine.MachineUpdate, engine.Machine) {
+func settingsUpdate(w inplace.WantedSettings, m engine.Machine) (engine.MachineUpdate, engine.Machine) {
 	var u engine.MachineUpdate
 	set := func(field **string, have *string, wanted string) {
 		if wanted != "" && wanted != *have {
@@ -102,12 +102,12 @@ func settingsUpdate(w settle.WantedSettings, m engine.Machine) (engine.MachineUp
 }
 
 // annotateUnlocked sets owner data that differ, and unlocks the machine for that.
-func (b *inPlaceSteps) annotateUnlocked(ctx context.Context, w settle.WantedSettings, m engine.Machine, data map[string]string) (engine.Machine, error) {
+func (b *inPlaceSteps) annotateUnlocked(ctx context.Context, w inplace.WantedSettings, m engine.Machine, data map[string]string) (engine.Machine, error) {
 	for key, value := range data {
 		if m.OwnerData[key] == value {
 			continue
 		}
-		m, err := b.settler.UnlockForChange(ctx, w, m)
+		m, err := b.updater.UnlockForChange(ctx, w, m)
 		if err != nil {
 			return m, err
 		}

@@ -120,7 +120,7 @@ func TestTakeSnapshot(t *testing.T) {
 		change          func(*engine.Machine, *fakeLXD)
 		calls           []string
 	}{
-		"New":         {reason: "There is none.", calls: []string{"take"}},
+		"New":         {reason: "The VM has no snapshot yet.", calls: []string{"take"}},
 		"There":       {reason: "It may hold what somebody needs.", have: old, failure: "web has a snapshot s1 already, of 2026-03-01T00:00:00Z"},
 		"Replace":     {reason: "The old one goes first.", have: old, wish: operate.SnapshotSpec{Replace: true}, calls: []string{"delete", "take"}},
 		"LostAfter":   {reason: "It is found, and not taken for another one.", fail: map[string][]error{"take": lost(1)}, after: true, calls: []string{"take"}},

@@ -27,16 +27,16 @@ func TestFitErrorText(t *testing.T) {
 		want   string
 	}{
 		"NoHosts": {
-			reason: "Nothing fell out: there is nothing.",
+			reason: "No host was excluded, so there is no reason.",
 			want:   "there is no VM host to place on",
 		},
 		"MostFrequentFirst": {
-			reason: "The commonest reason is what to look at first.",
+			reason: "The most frequent reason comes first, because you look at it first.",
 			hosts:  slices.Concat(hosts("az1", 2, silent), hosts("az2", 3), hosts("az1", 7, full)),
 			want:   "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2 never reached",
 		},
 		"TiesInFilterOrder": {
-			reason: "Equal numbers keep the order in which the filters are asked.",
+			reason: "Reasons with equal counts keep the order of the filters.",
 			hosts:  slices.Concat(hosts("az1", 1, full), hosts("az1", 1, silent), hosts("az2", 1)),
 			want:   "0/3 hosts fit: 1 wrong zone, 1 never reached, 1 too few cores",
 		},

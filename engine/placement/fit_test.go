@@ -171,22 +171,22 @@ func TestNonsenseIsHarmless(t *testing.T) {
 		cores  int64 // free
 	}{
 		"Enormous": {
-			reason: "A product beyond 63 bits stays at the end of them.",
+			reason: "A product beyond 63 bits becomes the largest number.",
 			edit:   func(h *placement.Host) { h.Cores.Total, h.CPUOvercommit = math.MaxInt64, 10 },
 			cores:  math.MaxInt64,
 		},
 		"NegativeUse": {
-			reason: "Less than nothing in use is nothing.",
+			reason: "A negative use counts as none.",
 			edit:   usedCores(math.MinInt64),
 			cores:  16,
 		},
 		"OverdrawnPool": {
-			reason: "A pool that is overdrawn does not matter to a VM that takes nothing from it.",
+			reason: "A pool with more in use than its size does not matter to a VM that takes nothing from it.",
 			edit:   func(h *placement.Host) { h.StoragePools[0].FreeBytes = -20e9 },
 			cores:  16,
 		},
 		"TwoDefaultPools": {
-			reason: "Disks are charged once: to the first one.",
+			reason: "If a host has two default pools, disks count once, in the first one.",
 			edit: func(h *placement.Host) {
 				h.StoragePools[0].Default, h.StoragePools[1].FreeBytes = true, 0
 			},
@@ -211,12 +211,12 @@ func TestNeedError(t *testing.T) {
 		edit   func(*placement.Need)
 		field  string
 	}{
-		"NoCores":       {"A VM without cores is none.", func(n *placement.Need) { n.Cores = 0 }, "cores"},
-		"NoMemory":      {"Memory has no default here.", func(n *placement.Need) { n.MemoryMiB = 0 }, "memory_mib"},
+		"NoCores":       {"A VM needs at least one core.", func(n *placement.Need) { n.Cores = 0 }, "cores"},
+		"NoMemory":      {"Placement has no default for memory.", func(n *placement.Need) { n.MemoryMiB = 0 }, "memory_mib"},
 		"PinnedBelow0":  {"Cores are numbered from 0.", func(n *placement.Need) { n.PinnedCores = []int{1, -1} }, "pinned_cores"},
-		"PinnedTwice":   {"A core that is named twice is a slip.", func(n *placement.Need) { n.PinnedCores = []int{1, 2, 1} }, "pinned_cores"},
-		"NegativeDisk":  {"A negative disk would make room.", func(n *placement.Need) { n.Disks[0].SizeGB = -1 }, "disks"},
-		"OtherStrategy": {"An unknown strategy is not taken for the default.", func(n *placement.Need) { n.Strategy = "random" }, "strategy"},
+		"PinnedTwice":   {"A core that is pinned twice is a mistake.", func(n *placement.Need) { n.PinnedCores = []int{1, 2, 1} }, "pinned_cores"},
+		"NegativeDisk":  {"A negative disk would add free room.", func(n *placement.Need) { n.Disks[0].SizeGB = -1 }, "disks"},
+		"OtherStrategy": {"An unknown strategy is refused, and is not taken for the default.", func(n *placement.Need) { n.Strategy = "random" }, "strategy"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// TestMisfit holds the reason and the detail of every way to fall out, and
+// TestReasonsAgainstHost holds the reason and the detail of every way to fall out, and
 // that the same host takes a VM that asks for the last bit of it.
-func TestMisfit(t *testing.T) {
+func TestReasonsAgainstHost(t *testing.T) {
 	t.Parallel()
 	type (
 		host = placement.Host
@@ -44,25 +44,25 @@ func TestMisfit(t *testing.T) {
 			want:   placement.WrongType, detail: `type "virsh", wanted "lxd"`,
 		},
 		"Zone": {
-			reason: "A zone that is asked for is a must.",
+			reason: "The VM must be in the zone that it asks for.",
 			need:   func(n *need) { n.Zone = "az2" },
 			fits:   func(n *need) { n.Zone = "az1" },
 			want:   placement.WrongZone, detail: `zone "az1", wanted "az2"`,
 		},
 		"ResourcePool": {
-			reason: "So is a resource pool.",
+			reason: "The VM must be in the resource pool that it asks for.",
 			need:   func(n *need) { n.Pool = "prod" },
 			fits:   func(n *need) { n.Pool = "default" },
 			want:   placement.WrongPool, detail: `resource pool "default", wanted "prod"`,
 		},
 		"Tags": {
-			reason: "All tags count, and only the missing ones are named.",
+			reason: "The host needs all tags. Only the missing ones are named.",
 			need:   func(n *need) { n.Tags = []string{"ssd", "gpu", "rack 7"} },
 			fits:   func(n *need) { n.Tags = []string{"virtual", "ssd"} },
 			want:   placement.MissingTags, detail: `tags "gpu", "rack 7" not among "ssd", "virtual"`,
 		},
 		"NeverReached": {
-			reason: "MAAS saves VM hosts that it never reached; that nothing is known of them is not what to report.",
+			reason: "MAAS keeps VM hosts that it never reached. The reason is that MAAS cannot reach them, not that their data are missing.",
 			host: func(h *host) {
 				h.NeverReached, h.StoragePools, h.Architectures, h.Cores = true, nil, nil, placement.Amount{}
 			},
@@ -70,7 +70,7 @@ func TestMisfit(t *testing.T) {
 			want: placement.HostNeverReached, detail: "MAAS never reached its LXD", mayPass: true,
 		},
 		"Unusable": {
-			reason: "Room is of no use where no VM can be made; only the host's operator can change that.",
+			reason: "The host has room, but cannot make VMs. Only its operator can change that.",
 			host:   func(h *host) { h.UnusableReason = "MAAS cannot make VMs on LXD 6.7" },
 			need:   func(*need) {},
 			want:   placement.HostUnusable, detail: "MAAS cannot make VMs on LXD 6.7",
@@ -88,7 +88,7 @@ func TestMisfit(t *testing.T) {
 			want:   placement.NoProject, detail: `project "ci" not among "maas"`,
 		},
 		"Profile": {
-			reason: "An LXD profile must be there.",
+			reason: "The LXD profile must exist on the host.",
 			host:   func(h *host) { h.Profiles = nil },
 			need:   func(n *need) { n.Profile = "gpu" },
 			fits:   func(n *need) { n.Profile = "" },
@@ -101,27 +101,27 @@ func TestMisfit(t *testing.T) {
 			want:   placement.NoNetwork, detail: `networks "dmz" not among "lan", "10.0.0.0/24", "br0"`,
 		},
 		"UnknownStoragePool": {
-			reason: "MAAS would put the disk on the default pool without a word.",
+			reason: "MAAS would silently put the disk into the default pool.",
 			need:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 1}, {SizeGB: 1, Pool: "slow"}} },
 			fits:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 1}, {SizeGB: 1, Pool: "fast"}} },
 			want:   placement.NoStoragePool, detail: `storage pool "slow" not among "fast", "local"`,
 		},
 		"NoDefaultPool": {
-			reason: "A disk that names no pool needs a default one.",
+			reason: "A disk without a pool needs a host with a default pool.",
 			host:   func(h *host) { h.StoragePools[1].Default = false },
 			need:   func(*need) {},
 			fits:   func(n *need) { n.Disks[0].Pool = "local" },
 			want:   placement.NoStoragePool, detail: "no default storage pool",
 		},
 		"MoreCoresThanTheHost": {
-			reason: "No VM is larger than its host, whatever may be over-committed.",
+			reason: "No VM is larger than its host, whatever the over-commit ratio.",
 			host:   func(h *host) { h.CPUOvercommit = 4 },
 			need:   func(n *need) { n.Cores = 17 },
 			fits:   func(n *need) { n.Cores = 16 },
 			want:   placement.TooSmall, detail: "17 cores needed, the host has 16 at an over-commit ratio of 4",
 		},
 		"RatioBelowOne": {
-			reason: "A ratio below 1 keeps a part of the host back: 16 × 0.55 = 8.8.",
+			reason: "A ratio below 1 reserves a part of the host: 16 × 0.55 = 8.8.",
 			host:   func(h *host) { h.CPUOvercommit = 0.55 },
 			need:   func(n *need) { n.Cores = 9 },
 			fits:   func(n *need) { n.Cores = 8 },
@@ -134,13 +134,13 @@ func TestMisfit(t *testing.T) {
 			want:   placement.TooSmall, detail: "1 MiB of memory needed, the host has 32768 at an over-commit ratio of 0",
 		},
 		"RatioNonsense": {
-			reason: "What is no number leaves no room.",
+			reason: "A ratio that is not a number leaves no room.",
 			host:   func(h *host) { h.CPUOvercommit = math.NaN() },
 			need:   func(n *need) { n.Cores = 1 },
 			want:   placement.TooSmall, detail: "1 cores needed, the host has 16 at an over-commit ratio of NaN",
 		},
 		"MoreMemoryThanTheHost": {
-			reason: "The same holds for memory.",
+			reason: "No VM has more memory than its host, whatever the over-commit ratio.",
 			host:   func(h *host) { h.MemoryOvercommit = 10 },
 			need:   func(n *need) { n.MemoryMiB = 32769 },
 			fits:   func(n *need) { n.MemoryMiB = 32768 },
@@ -153,13 +153,13 @@ func TestMisfit(t *testing.T) {
 			want:   placement.TooSmall, detail: "core 16 needed, the host has 16, numbered from 0",
 		},
 		"NoHugePages": {
-			reason: "A host without huge pages starts no VM that wants them.",
+			reason: "A host without huge pages cannot start a VM that needs them.",
 			need:   func(n *need) { n.HugePages = true },
 			fits:   func(n *need) { n.HugePages = false },
 			want:   placement.TooSmall, detail: "2048 MiB of huge pages needed, the host has 0",
 		},
 		"PoolTooSmall": {
-			reason: "Waiting makes no pool larger.",
+			reason: "A pool does not become larger by waiting.",
 			need:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 51, Pool: "fast"}} },
 			fits:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 50, Pool: "fast"}} },
 			want:   placement.TooSmall, detail: `51 GB needed of storage pool "fast", which has 50`,
@@ -172,27 +172,27 @@ func TestMisfit(t *testing.T) {
 			want:   placement.TooFewCores, detail: "5 cores needed, 4 of 24 free at an over-commit ratio of 1.5", mayPass: true,
 		},
 		"RatioLoweredBelowTheUse": {
-			reason: "MAAS lets a ratio be lowered below the use; nothing is free then.",
+			reason: "Somebody can lower the ratio below the use. Then nothing is free.",
 			host:   func(h *host) { h.Cores.Used = 40 },
 			need:   func(n *need) { n.Cores = 1 },
 			want:   placement.TooFewCores, detail: "1 cores needed, 0 of 16 free", mayPass: true,
 		},
 		"PinnedCount": {
-			reason: "Pinned cores count as used ones, and replace the number of cores.",
+			reason: "Pinned cores count as used cores. They replace the number of cores.",
 			host:   func(h *host) { h.Cores.Used = 14 },
 			need:   func(n *need) { n.PinnedCores = []int{0, 1, 2} },
 			fits:   func(n *need) { n.Cores, n.PinnedCores = 16, []int{0, 1} },
 			want:   placement.TooFewCores, detail: "3 cores needed, 2 of 16 free", mayPass: true,
 		},
 		"Memory": {
-			reason: "Memory that is used is gone.",
+			reason: "Used memory is not free.",
 			host:   func(h *host) { h.MemoryMiB.Used = 30000 },
 			need:   func(n *need) { n.MemoryMiB = 2769 },
 			fits:   func(n *need) { n.MemoryMiB = 2768 },
 			want:   placement.TooLittleMemory, detail: "2769 MiB of memory needed, 2768 of 32768 free", mayPass: true,
 		},
 		"HugePages": {
-			reason: "Huge pages are not over-committed, whatever the ratio of memory.",
+			reason: "Huge pages are never over-committed, whatever the memory ratio.",
 			host: func(h *host) {
 				h.MemoryOvercommit, h.HugePagesMiB = 4, placement.Amount{Total: 8192, Used: 6144}
 			},
@@ -201,7 +201,7 @@ func TestMisfit(t *testing.T) {
 			want: placement.TooFewHugePages, detail: "2049 MiB of huge pages needed, 2048 of 8192 free", mayPass: true,
 		},
 		"HugePagesAreMemory": {
-			reason: "A VM on huge pages counts as memory too, as in MAAS.",
+			reason: "As in MAAS, a VM on huge pages also counts as memory.",
 			host: func(h *host) {
 				h.MemoryMiB.Used, h.HugePagesMiB = 31744, placement.Amount{Total: 8192}
 			},
@@ -210,7 +210,7 @@ func TestMisfit(t *testing.T) {
 			want: placement.TooLittleMemory, detail: "2048 MiB of memory needed, 1024 of 32768 free", mayPass: true,
 		},
 		"DisksAddUp": {
-			reason: "Disks of one pool add up, whether it is named or the default; a byte short is too little.",
+			reason: "Disks in one pool add up, whether they name it or use the default. One byte too few is too few.",
 			host:   func(h *host) { h.StoragePools[1].FreeBytes = 30e9 - 1 },
 			need: func(n *need) {
 				n.Disks = []placement.Disk{{SizeGB: 10}, {SizeGB: 10, Pool: "local"}, {SizeGB: 10}}
@@ -219,21 +219,21 @@ func TestMisfit(t *testing.T) {
 			want: placement.TooLittleStorage, detail: `30 GB needed of storage pool "local", 29 free`, mayPass: true,
 		},
 		"UnknownTotal": {
-			reason: "Where the size of a pool is not known, only what is free counts.",
+			reason: "If the size of a pool is unknown, only its free room counts.",
 			host:   func(h *host) { h.StoragePools[1].TotalBytes, h.StoragePools[1].FreeBytes = 0, 8e9 },
 			need:   func(n *need) { n.Disks[0].SizeGB = 9 },
 			fits:   func(n *need) { n.Disks[0].SizeGB = 8 },
 			want:   placement.TooLittleStorage, detail: `9 GB needed of storage pool "local", 8 free`, mayPass: true,
 		},
 		"EnormousDisks": {
-			reason: "Sizes beyond all measure do not wrap around to small ones.",
+			reason: "Very large sizes do not overflow to small ones.",
 			need: func(n *need) {
 				n.Disks = []placement.Disk{{SizeGB: math.MaxInt64}, {SizeGB: math.MaxInt64}, {SizeGB: 2}}
 			},
 			want: placement.TooSmall, detail: `9223372036854775807 GB needed of storage pool "local", which has 100`,
 		},
 		"FirstReasonCounts": {
-			reason: "What nobody can wait for is told before what may pass.",
+			reason: "A lasting reason comes before one that may pass.",
 			host:   func(h *host) { h.Cores.Used = 16 },
 			need:   func(n *need) { n.Project, n.MemoryMiB = "ci", 1<<40 },
 			want:   placement.NoProject, detail: `project "ci" not among "maas"`,

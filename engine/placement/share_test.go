@@ -15,25 +15,25 @@ func TestFullnessAndShare(t *testing.T) {
 		fullness, share float64
 	}{
 		"Empty": {
-			reason: "On an empty host the VM's part is all there is, and cores are the scarcest: 2 of 16.",
+			reason: "On an empty host only the VM counts. Its cores have the largest share: 2 of 16.",
 			host:   lxd("a", "az1"), need: smallNeed(), fullness: 0.125, share: 0.125,
 		},
 		"Used": {
-			reason: "Cores that are taken fill the host, but are not the VM's.",
+			reason: "Used cores make the host fuller, but are not part of the VM's share.",
 			host:   lxd("a", "az1", usedCores(4)), need: smallNeed(), fullness: 0.375, share: 0.125,
 		},
 		"OverCommit": {
-			reason: "What counts is what VMs together may hold.",
+			reason: "The share is a part of what all VMs together may have.",
 			host:   lxd("a", "az1", usedCores(4), func(h *placement.Host) { h.CPUOvercommit = 2 }),
 			need:   smallNeed(), fullness: 0.1875, share: 0.0625,
 		},
 		"Memory": {
-			reason: "Share is of the resource that is nearest to its end, not the VM's largest.",
+			reason: "The share is that of the fullest resource, not of the VM's largest need.",
 			host:   lxd("a", "az1", func(h *placement.Host) { h.MemoryMiB.Used = 16384 }),
 			need:   smallNeed(), fullness: 0.5625, share: 0.0625,
 		},
 		"Pool": {
-			reason: "A storage pool may be nearest to its end.",
+			reason: "A storage pool can be the fullest resource.",
 			host:   lxd("a", "az1"),
 			need:   smallNeed(func(n *placement.Need) { n.Disks[0].SizeGB = 75 }), fullness: 0.75, share: 0.75,
 		},
@@ -43,7 +43,7 @@ func TestFullnessAndShare(t *testing.T) {
 			need:   smallNeed(func(n *placement.Need) { n.Strategy = placement.Pack }), fullness: 0.375, share: 0.125,
 		},
 		"EquallyNear": {
-			reason: "Of two resources that are as near to their end, the one that goes faster counts.",
+			reason: "If two resources are equally full, the one of which the VM takes more counts.",
 			host:   lxd("a", "az1", usedCores(6), func(h *placement.Host) { h.MemoryMiB.Used = 14336 }),
 			need:   smallNeed(), fullness: 0.5, share: 0.125,
 		},

@@ -100,9 +100,9 @@ func (m *mutator) mutate(value any) any {
 	return value
 }
 
-// TestMutated makes and removes a VM at a MAAS that answers nonsense now and then:
+// TestMutatedAnswers makes and removes a VM at a MAAS that answers nonsense now and then:
 // nothing panics, no second VM comes to be, and what people read is one line.
-func TestMutated(t *testing.T) {
+func TestMutatedAnswers(t *testing.T) {
 	t.Parallel()
 	const schedules = 6
 	for seed := range schedules {

@@ -25,8 +25,8 @@ func newTestSite(t *testing.T, version string, wanted Choice) (*Site, *sim.Serve
 	return at, s
 }
 
-// TestChosen: who makes the VMs, and whether that can be.
-func TestChosen(t *testing.T) {
+// TestChooseComposer: who makes the VMs, and whether that can be.
+func TestChooseComposer(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string

@@ -82,9 +82,9 @@ func (l *livingSite) upgrade(t *testing.T) {
 	l.choice.chosen = l.choice.maas
 }
 
-// TestUpgraded: a choice does not outlive MAAS's VM hosts, however long the
+// TestUpgradeEndsChoice: a choice does not outlive MAAS's VM hosts, however long the
 // process runs, and whatever it asks for first.
-func TestUpgraded(t *testing.T) {
+func TestUpgradeEndsChoice(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

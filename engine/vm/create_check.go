@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
 // checkSpec looks in MAAS for everything that the spec names, before anything is made. It
@@ -18,7 +18,7 @@ func (v *createChecks) checkSpec(ctx context.Context, key engine.Key, want engin
 		return compose.Sites{}, err
 	}
 	for _, check := range []func() error{
-		func() error { return v.settler.CheckNames(ctx, v.namesOf(want)) },
+		func() error { return v.updater.CheckNames(ctx, v.namesOf(want)) },
 		func() error { return v.checkInterfaces(ctx, want.Interfaces) },
 		func() error { return v.CheckImage(ctx, want.Deploy) },
 		func() error { return v.checkAddresses(ctx, key, want) },
@@ -46,11 +46,11 @@ func (v *createChecks) leavingRoomError(ctx context.Context, err error) error {
 }
 
 // namesOf are the names in the spec that MAAS must know.
-func (v *createChecks) namesOf(want engine.VMSpec) []settle.Name {
-	return append([]settle.Name{
+func (v *createChecks) namesOf(want engine.VMSpec) []inplace.Name {
+	return append([]inplace.Name{
 		{Field: fieldpath.New("placement", "zone"), Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},
 		{Field: fieldpath.New("placement", "pool"), Kind: "resource pool", Text: want.Placement.Pool, List: v.Names.Pools},
-	}, v.settler.NamesOf(want.InPlaceSettings())...)
+	}, v.updater.NamesOf(want.InPlaceSettings())...)
 }
 
 func (v *createChecks) checkInterfaces(ctx context.Context, interfaces []engine.Interface) error {

@@ -56,7 +56,7 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 // automatic addresses. Its static links, MAC addresses and system id stay (models/node.py,
 // release_interface_config). The next steps deploy it once it is Ready.
 func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	m, err := v.settler.UnlockForChange(ctx, wantedSettingsOf(key, want), m)
+	m, err := v.updater.UnlockForChange(ctx, wantedSettingsOf(key, want), m)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
@@ -135,7 +135,7 @@ func checkNotAllocated(ctx context.Context, c engine.Config, m engine.Machine) e
 func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if description := engine.DescriptionWithMark(m.Description, key, true); description != m.Description {
 		var err error
-		if m, err = v.settler.UnlockForChange(ctx, wantedSettingsOf(key, want), m); err != nil {
+		if m, err = v.updater.UnlockForChange(ctx, wantedSettingsOf(key, want), m); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
 		if err := v.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &description}); err != nil {

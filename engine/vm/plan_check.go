@@ -20,7 +20,7 @@ func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engin
 		return o // no VM can be made at all
 	}
 	for _, n := range v.namesOf(want) {
-		o.Add(v.settler.CheckName(ctx, n))
+		o.Add(v.updater.CheckName(ctx, n))
 	}
 	o.Add(v.CheckImage(ctx, want.Deploy))
 	v.interfaceObstacles(ctx, &o, ref, want)

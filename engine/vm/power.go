@@ -41,7 +41,7 @@ func (v *finishedSteps) stopToResize(ctx context.Context, want engine.VMSpec, m 
 	if m.Status != engine.StatusDeployed {
 		return m, cannotTurnError(m, "off")
 	}
-	m, err := v.settler.UnlockForChange(ctx, wantedSettingsOf("", want), m)
+	m, err := v.updater.UnlockForChange(ctx, wantedSettingsOf("", want), m)
 	if err != nil {
 		return m, err
 	}
@@ -57,7 +57,7 @@ func (v *finishedSteps) stopToResize(ctx context.Context, want engine.VMSpec, m 
 
 // noteRestart writes or removes the note that a VM must be turned on again.
 func (v *finishedSteps) noteRestart(ctx context.Context, m engine.Machine, value string) (engine.Machine, error) {
-	return v.settler.Annotate(ctx, m, map[string]string{engine.RestartData: value})
+	return v.updater.Annotate(ctx, m, map[string]string{engine.RestartData: value})
 }
 
 // turnOnAfterFailure begins to turn a VM on that was stopped for an impossible change.
@@ -83,7 +83,7 @@ func (v *finishedSteps) giveUpFunc(want engine.VMSpec, res engine.Result[engine.
 			return err
 		}
 		m, err = v.turnOnUntilStable(ctx, want, m)
-		return v.settler.RelockAfterFailure(ctx, wantedSettingsOf("", want), m, err)
+		return v.updater.RelockAfterFailure(ctx, wantedSettingsOf("", want), m, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func (v *finishedSteps) reconcilePower(ctx context.Context, want engine.VMSpec, 
 		return m, settled, err
 	}
 	v.changes.forget(m.SystemID)
-	if m, err = v.settler.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
+	if m, err = v.updater.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
 		return m, false, err
 	}
 	m, err = v.noteRestart(ctx, m, "")
@@ -162,7 +162,7 @@ func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m eng
 	case power == "off" && m.Ephemeral:
 		return m, false, ephemeralPowerOffError(want, m)
 	}
-	if m, err = v.settler.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
+	if m, err = v.updater.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
 		return m, false, err
 	}
 	switchPower := v.Machines.PowerOn

@@ -8,8 +8,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/engine/region"
-	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // reconcile implements Kind.Reconcile.
@@ -19,7 +19,7 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 		return engine.Result[engine.VM]{}, err
 	}
 	res, err := v.reconcileStep(ctx, at, want)
-	if wait, ok := errors.AsType[*settle.NameWaitError](err); ok {
+	if wait, ok := errors.AsType[*inplace.NameWaitError](err); ok {
 		res.After, res.Reason, res.Message, err = region.NamePollInterval, "WaitingForName", wait.Error(), nil
 	}
 	res.Moved = res.Moved || at.SystemID != ref.SystemID && res.SystemID == ""
@@ -74,7 +74,7 @@ func (v *Kind) reconcileStep(ctx context.Context, ref engine.Ref, want engine.VM
 		}
 		return engine.Result[engine.VM]{After: region.NamePollInterval, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name now", stranger.SystemID, want.Name)}, nil
 	case stranger != nil:
-		if wait := v.settler.CheckNameWait(wantedSettingsOf(ref.Key, want), *stranger); wait != nil {
+		if wait := v.updater.CheckNameWait(wantedSettingsOf(ref.Key, want), *stranger); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}
 		return engine.Result[engine.VM]{}, v.maker.AbandonCreate(ctx, ref.Key, compose.NameTakenError(want.Name, *stranger, ""))
@@ -136,7 +136,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	}
 	switch {
 	case err != nil && before.Locked:
-		return resultOf(key, m), v.settler.RelockAfterFailure(ctx, wantedSettingsOf(key, want), m, err)
+		return resultOf(key, m), v.updater.RelockAfterFailure(ctx, wantedSettingsOf(key, want), m, err)
 	case err != nil:
 		return resultOf(key, m), err
 	case finished:
@@ -153,7 +153,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 // a finished VM as wanted. The VM once reached its spec. Anything else that changed since is
 // left to people, or to the plan of a front end.
 func (v *Kind) reconcileFinished(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	m, err := v.settler.ReconcileAnnotations(ctx, wantedSettingsOf(key, want), m)
+	m, err := v.updater.ReconcileAnnotations(ctx, wantedSettingsOf(key, want), m)
 	if err == nil { // before the VM is stopped for a change
 		m, err = v.changeInterfaces(ctx, key, want, m)
 	}
@@ -166,13 +166,13 @@ func (v *Kind) reconcileFinished(ctx context.Context, key engine.Key, want engin
 	}
 	switch {
 	case err != nil:
-		return resultOf(key, m), v.settler.RelockAfterFailure(ctx, wantedSettingsOf(key, want), m, err)
+		return resultOf(key, m), v.updater.RelockAfterFailure(ctx, wantedSettingsOf(key, want), m, err)
 	case !settled:
 		res := v.waitResult(ctx, key, m)
 		res.Reason, res.Message = "ChangingPower", m.Hostname+" is being turned off or on"
 		return res, nil
 	}
-	m, err = v.settler.ReconcileLock(ctx, wantedSettingsOf(key, want), m)
+	m, err = v.updater.ReconcileLock(ctx, wantedSettingsOf(key, want), m)
 	res := resultOf(key, m)
 	res.Done = err == nil
 	return res, err

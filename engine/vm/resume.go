@@ -11,7 +11,7 @@ import (
 // resume continues with a VM that an earlier run began for this key.
 func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if engine.WasFinishedOnce(m) {
-		if wait := v.settler.CheckNameWait(wantedSettingsOf(ref.Key, want), m); wait != nil {
+		if wait := v.updater.CheckNameWait(wantedSettingsOf(ref.Key, want), m); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}
 		return engine.Result[engine.VM]{}, finishedBeforeError(want.Name, m)

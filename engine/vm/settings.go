@@ -5,7 +5,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
 // updateSettings changes the settings that MAAS can change at any time. Marker, description,
@@ -13,17 +13,17 @@ import (
 func (v *Kind) updateSettings(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.Machine, error) {
 	update, after := settingsUpdate(key, want, m, finished)
 	if update != (engine.MachineUpdate{}) {
-		if m, err := v.settler.UpdateMachine(ctx, wantedSettingsOf(key, want), m, update); err != nil {
+		if m, err := v.updater.UpdateMachine(ctx, wantedSettingsOf(key, want), m, update); err != nil {
 			return m, err
 		}
 		m, m.Locked = after, false // MAAS changes no locked machine
 	}
-	return v.settler.ReconcileTags(ctx, wantedSettingsOf(key, want), m)
+	return v.updater.ReconcileTags(ctx, wantedSettingsOf(key, want), m)
 }
 
 // wantedSettingsOf are the settings that the spec wants of a VM in place.
-func wantedSettingsOf(key engine.Key, want engine.VMSpec) settle.WantedSettings {
-	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings(), Key: key, Hostname: want.Name, AwaitName: want.AwaitName}
+func wantedSettingsOf(key engine.Key, want engine.VMSpec) inplace.WantedSettings {
+	return inplace.WantedSettings{InPlaceSettings: want.InPlaceSettings(), Key: key, Hostname: want.Name, AwaitName: want.AwaitName}
 }
 
 // settingsUpdate returns the fields that Update must change, and the machine after it.

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/engine/region"
-	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // Kind implements the verbs of engine.Kind for VMs.
@@ -30,7 +30,7 @@ type stepBase struct {
 	engine.Config
 	maker   *compose.Maker
 	region  *region.Region
-	settler *settle.Settler
+	updater *inplace.Updater
 }
 
 // The steps of the kind, by subject: checks of a spec, interfaces, a VM's name, its delete, and
@@ -50,7 +50,7 @@ type (
 func New(maker *compose.Maker, in *region.Region) *Kind {
 	p := &stepBase{
 		Config: maker.Config, maker: maker, region: in,
-		settler: settle.New(maker.Config, settle.KindTraits{Noun: "VM", HostnameField: fieldpath.New("name"), NoteHostname: compose.NoteInstanceName}, in.LeavingNames),
+		updater: inplace.New(maker.Config, inplace.KindTraits{Noun: "VM", HostnameField: fieldpath.New("name"), NoteHostname: compose.NoteInstanceName}, in.LeavingNames),
 	}
 	return &Kind{stepBase: p, createChecks: createChecks{p}, interfaceSteps: interfaceSteps{p}, renameSteps: renameSteps{p}, deleteSteps: deleteSteps{p}, finishedSteps: finishedSteps{stepBase: p}}
 }

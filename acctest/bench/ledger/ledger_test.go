@@ -47,9 +47,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAlternate: each side writes each key once and begins a round as often as
+// TestSidesAlternate: each side writes each key once and begins a round as often as
 // the others. The first round does not count.
-func TestAlternate(t *testing.T) {
+func TestSidesAlternate(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	written, begins := map[string]int{}, map[string]string{} // which side begins a round, by region

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestTidy: etcd has a running leader as long as one member runs. Pods outlive
+// TestControllersCleanUp: etcd has a running leader as long as one member runs. Pods outlive
 // their machine, but not their node.
-func TestTidy(t *testing.T) {
+func TestControllersCleanUp(t *testing.T) {
 	t.Parallel()
 	c := newClusterOfTwo(t)
 	tidy := func(want string) {

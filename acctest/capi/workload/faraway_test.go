@@ -34,10 +34,10 @@ func (f *farawaySite) Resolve(context.Context, string) ([]string, error) {
 	return []string{"192.0.2.7"}, nil
 }
 
-// TestElsewhere reaches a cluster by its published name. Its machine has an
+// TestOtherNetwork reaches a cluster by its published name. Its machine has an
 // address of another network. It lives on while MAAS cannot be asked, and ends
 // with its machine.
-func TestElsewhere(t *testing.T) {
+func TestOtherNetwork(t *testing.T) {
 	t.Parallel()
 	o, made := newOperator(t, 1), newAuthorities(t)
 	site := &farawaySite{Simulated: Simulated{o.sim}}

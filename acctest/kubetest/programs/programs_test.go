@@ -90,9 +90,9 @@ func TestFolderFollowsTheModule(t *testing.T) {
 	}
 }
 
-// TestOnce: several processes may ask for a file at once. It is made once and
+// TestFileIsMadeOnce: several processes may ask for a file at once. It is made once and
 // complete, and made again after a failure.
-func TestOnce(t *testing.T) {
+func TestFileIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
 	broken := errors.New("broken")

@@ -61,8 +61,8 @@ func answeredBy(path, answer string) string {
 		"response": {"status": 200, "headers": {"Content-Type": "application/json; charset=utf-8"}, "body_is_json": true, "body": ` + answer + `}}`
 }
 
-// TestBasis checks which differences rest on an inference.
-func TestBasis(t *testing.T) {
+// TestDifferencesByInference checks which differences rest on an inference.
+func TestDifferencesByInference(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason      string

@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestEnds ends a world in which calls sleep. They wake at once, and the end waits for
+// TestEndWakesSleepers ends a world in which calls sleep. They wake at once, and the end waits for
 // them.
-func TestEnds(t *testing.T) {
+func TestEndWakesSleepers(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

@@ -147,8 +147,8 @@ func TestFaultSlips(t *testing.T) {
 	}
 }
 
-// TestSlow tests a delay and a slow LXD on the virtual clock.
-func TestSlow(t *testing.T) {
+// TestDelays tests a delay and a slow LXD on the virtual clock.
+func TestDelays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := oneHost()

@@ -260,7 +260,7 @@ func TestFirstBootOutcome(t *testing.T) {
 		"Model":    {"The model says so.", sim.BootFails, nothing, nothing, 0, "running modules for final failed"},
 		"Fails":    {"The events have the reason.", "", put(`{"outcome": "fails", "message": "no snap store"}`), nothing, 0, "no snap store"},
 		"Never":    {"The first boot hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
-		"Recovers": {"A first boot that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
+		"Recovers": {"A first boot that hung continues.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
 		"TooLate":  {"The first boot has already ended.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
 		"WrongWord": {"An unknown outcome is an error.", "", func(c *maasClient) {
 			wantStatus(c.t, c.postSteering("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "is not one of ok, fails, never")

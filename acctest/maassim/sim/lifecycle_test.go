@@ -113,7 +113,7 @@ func TestDeleteLeaks(t *testing.T) {
 		"Settled":        {"The plain case.", func(*maasClient) {}, func(*maasClient) {}, true, []string{}},
 		"LXDUnreachable": {"MAAS swallows the error.", lxdCondition(sim.ConditionUnreachable), lxdCondition(sim.ConditionOK), true, []string{"x"}},
 		"LXDHangs":       {"MAAS gives up and swallows that.", lxdCondition(sim.ConditionHanging), lxdCondition(sim.ConditionOK), true, []string{"x"}},
-		"RackDown":       {"Nobody is there to delete it.", rackCondition(sim.ConditionUnreachable), rackCondition(sim.ConditionOK), true, []string{"x"}},
+		"RackDown":       {"No rack controller can delete it.", rackCondition(sim.ConditionUnreachable), rackCondition(sim.ConditionOK), true, []string{"x"}},
 		"StartInFlight":  {"LXD refuses to delete what it starts.", func(*maasClient) {}, func(*maasClient) {}, false, []string{"x"}},
 	}
 	for name, tc := range cases {
@@ -271,8 +271,8 @@ func TestMarkFixed(t *testing.T) {
 	}
 }
 
-// TestFailed makes transitions fail from outside.
-func TestFailed(t *testing.T) {
+// TestFailedTransitions makes transitions fail from outside.
+func TestFailedTransitions(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	id := c.compose("hostname=x")
@@ -300,8 +300,8 @@ func TestFailed(t *testing.T) {
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 200, "Releasing")
 }
 
-// TestVanished: somebody deletes an instance behind MAAS's back.
-func TestVanished(t *testing.T) {
+// TestVanishedInstance: somebody deletes an instance behind MAAS's back.
+func TestVanishedInstance(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	id := c.composeReady("x")

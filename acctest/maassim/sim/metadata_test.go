@@ -141,8 +141,8 @@ func lastEvent(s *Server) int {
 	return s.world.LastID["event"]
 }
 
-// TestInstalled: a machine finds its metadata service, and its network as MAAS has it.
-func TestInstalled(t *testing.T) {
+// TestInstalledMachine: a machine finds its metadata service, and its network as MAAS has it.
+func TestInstalledMachine(t *testing.T) {
 	t.Parallel()
 	s, m := startBootable(t)
 	files, err := s.InstalledFiles("m1", s.URL)

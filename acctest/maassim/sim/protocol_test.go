@@ -145,8 +145,8 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// TestBodies reads a form in each encoding that MAAS accepts.
-func TestBodies(t *testing.T) {
+// TestFormEncodings reads a form in each encoding that MAAS accepts.
+func TestFormEncodings(t *testing.T) {
 	t.Parallel()
 	var parts bytes.Buffer
 	w := multipart.NewWriter(&parts)

@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestNasty applies each random fault to one compose.
-func TestNasty(t *testing.T) {
+// TestEachRandomFault applies each random fault to one compose.
+func TestEachRandomFault(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason   string

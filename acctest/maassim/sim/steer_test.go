@@ -179,8 +179,8 @@ func TestSteeringLasts(t *testing.T) {
 	}
 }
 
-// TestSettle finishes operations of an LXD for a machine that is deleted.
-func TestSettle(t *testing.T) {
+// TestSettleDeletedMachine finishes operations of an LXD for a machine that is deleted.
+func TestSettleDeletedMachine(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.Latency.PowerOn, m.Latency.Commission = time.Hour, time.Hour

@@ -195,8 +195,8 @@ func TestAllocateComposes(t *testing.T) {
 	}
 }
 
-// TestGone tests a MAAS without VM hosts: machines stay, and an LXD VM can be enlisted.
-func TestGone(t *testing.T) {
+// TestWithoutVMHosts tests a MAAS without VM hosts: machines stay, and an LXD VM can be enlisted.
+func TestWithoutVMHosts(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.MAASVersion = sim.VersionGone

@@ -54,7 +54,7 @@ func TestResolveMachine(t *testing.T) {
 			resolvedVMMachine(func(m *ResolvedMachine) { m.ProviderIDForm = providerid.LegacyLXD }),
 		},
 		"EnabledAndMode": {
-			"Who names the mode asks for its providerIDs.", size + "provisioningMode: lxd\nlxd: {enabled: true}",
+			"An object that names the mode gets the providerIDs of that mode.", size + "provisioningMode: lxd\nlxd: {enabled: true}",
 			resolvedVMMachine(func(*ResolvedMachine) {}),
 		},
 		"OlderConfig": {

@@ -20,9 +20,9 @@ func TestNoRoomForTheControlPlane(t *testing.T) {
 		says   []string
 	}{
 		"Metal": {"There are VM hosts.", controllertest.MetalMachineSpec(), []string{"a Ready machine for the control plane", "spec.failureDomains"}},
-		"StoragePool": {"The pool is of no host.", vmSpecWithLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Size: "40GB", Pool: "nosuch"}}),
+		"StoragePool": {"No host has this resource pool.", vmSpecWithLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Size: "40GB", Pool: "nosuch"}}),
 			[]string{"40 GB of the storage pool nosuch", "spec.failureDomains"}},
-		"Host": {"No host is called so.", vmSpecWithLXD(infrav1.LXDConfig{VMHost: ptr.To("h9")}), []string{"the LXD host h9", "without this host"}},
+		"Host": {"No host has this name.", vmSpecWithLXD(infrav1.LXDConfig{VMHost: ptr.To("h9")}), []string{"the LXD host h9", "without this host"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,27 +31,27 @@ func TestNothingIsDone(t *testing.T) {
 		paused bool
 	}{
 		"ClusterPaused": {
-			reason: "CAPMaaS went on while the Cluster was paused, as during a move.",
+			reason: "CAPMaaS reconciled while the Cluster was paused, for example during a move.",
 			change: func(c *clusterv1.Cluster, _ *infrav1.MaasCluster) { c.Spec.Paused = ptr.To(true) }, paused: true,
 		},
 		"ObjectPaused": {
-			reason: "The annotation on the object holds it, too.",
+			reason: "The annotation on the object pauses it, too.",
 			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 				m.Annotations = map[string]string{clusterv1.PausedAnnotation: "true"}
 			}, paused: true,
 		},
 		"ExternallyManaged": {
-			reason: "Somebody else keeps it, status included.",
+			reason: "Somebody else manages the object and its status.",
 			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 				m.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
 			},
 		},
 		"NoOwner": {
-			reason: "Without its Cluster nothing is known of it.",
+			reason: "Without its Cluster nothing is known about the object.",
 			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.OwnerReferences = nil },
 		},
 		"OtherFilter": {
-			reason: "Another manager has the objects with another label.",
+			reason: "Objects with another label belong to another manager.",
 			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 				m.Labels = map[string]string{clusterv1.WatchLabel: "blue"}
 			},
@@ -213,7 +213,7 @@ func TestFailureDomains(t *testing.T) {
 		want    []string
 		failure string
 	}{
-		"Discovered": {reason: "Hosts and Ready machines are room; a Broken machine is none.", want: []string{"az1", "az2", "az3"}},
+		"Discovered": {reason: "VM hosts and Ready machines make room in a zone. A Broken machine does not.", want: []string{"az1", "az2", "az3"}},
 		"Given":      {reason: "The spec's zones count, whatever is in them.", given: []string{"empty", "az1"}, want: []string{"az1", "empty"}},
 		"Missing": {
 			reason: "A zone that MAAS does not have is a mistake.", given: []string{"az1", "az9"}, want: []string{"az1"},
@@ -349,9 +349,9 @@ func TestAPIServerAvailable(t *testing.T) {
 		workloads controller.Workloads
 		status    metav1.ConditionStatus
 	}{
-		"NotInitialised": {"Before kubeadm is done there is none.", nil, workloadAPIs{}, conditionFalse},
-		"Down":           {"It cannot be reached.", up, workloadAPIs{errors.New("no route")}, conditionFalse},
-		"Up":             {"It answers.", up, workloadAPIs{}, conditionTrue},
+		"NotInitialised": {"There is no API server before kubeadm has finished.", nil, workloadAPIs{}, conditionFalse},
+		"Down":           {"The API server of the cluster cannot be reached.", up, workloadAPIs{errors.New("no route")}, conditionFalse},
+		"Up":             {"The API server of the cluster answers.", up, workloadAPIs{}, conditionTrue},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func TestCustomNameIsNotTakenOver(t *testing.T) {
 		label  string
 	}{
 		"FromTheBeginning": {
-			reason: "It never was the cluster's.", label: "www",
+			reason: "The name never belonged to the cluster.", label: "www",
 			change: named("www.maas"), before: func(w *clusterWorld) { w.changeMaasCluster(setCustomEndpoint(true)) },
 		},
 		"BeforeItIsProvisioned": {
@@ -63,7 +63,7 @@ func TestCustomNameIsNotTakenOver(t *testing.T) {
 			before: func(w *clusterWorld) { w.changeMaasCluster(setCustomEndpoint(true)) },
 		},
 		"WithoutOurAnnotation": {
-			reason: "Who replaces the object takes all annotations off.", label: "www", change: named("www.maas"),
+			reason: "A replacement of the object removes all annotations.", label: "www", change: named("www.maas"),
 			before: func(w *clusterWorld) {
 				w.changeMaasCluster(setCustomEndpoint(true))
 				w.reconcileUntilSteady()
@@ -71,11 +71,11 @@ func TestCustomNameIsNotTakenOver(t *testing.T) {
 			},
 		},
 		"GivenAway": {
-			reason: "It was the cluster's, and then somebody else's.", label: "api", change: named("api.maas"),
+			reason: "The name belonged to the cluster, and then to somebody else.", label: "api", change: named("api.maas"),
 			before: func(w *clusterWorld) { w.reconcileUntilSteady(); w.changeMaasCluster(setCustomEndpoint(true)) },
 		},
 		"GeneratedAndGivenAway": {
-			reason: "Nor does it matter that we made the name up.", label: "c1-7a01d5",
+			reason: "It does not matter that we made the name up.", label: "c1-7a01d5",
 			before: func(w *clusterWorld) { w.reconcileUntilSteady(); w.changeMaasCluster(setCustomEndpoint(true)) },
 		},
 	}

@@ -332,19 +332,19 @@ func TestPreferredSubnets(t *testing.T) {
 		want      string
 		condition string
 	}{
-		"None":      {reason: "Without any, the first address counts.", want: "10.88.0.11"},
-		"CIDR":      {reason: "By CIDR.", preferred: []string{"10.77.0.0/24"}, want: "10.77.0.11"},
-		"Name":      {reason: "By MAAS's name.", preferred: []string{"api"}, want: "10.77.0.11"},
-		"Order":     {reason: "The first that fits counts.", preferred: []string{"10.99.0.0/24", "storage", "api"}, want: "10.88.0.11"},
-		"ConfigMap": {reason: "The namespace may say it for all clusters.", config: "10.99.0.0/16, 10.77.0.0/24", want: "10.77.0.11"},
+		"None":      {reason: "Without preferred subnets, the first address counts.", want: "10.88.0.11"},
+		"CIDR":      {reason: "A preferred subnet can be named by its CIDR.", preferred: []string{"10.77.0.0/24"}, want: "10.77.0.11"},
+		"Name":      {reason: "A preferred subnet can be named by its name in MAAS.", preferred: []string{"api"}, want: "10.77.0.11"},
+		"Order":     {reason: "The first preferred subnet with an address counts.", preferred: []string{"10.99.0.0/24", "storage", "api"}, want: "10.88.0.11"},
+		"ConfigMap": {reason: "The namespace can name the subnets for all clusters.", config: "10.99.0.0/16, 10.77.0.0/24", want: "10.77.0.11"},
 		"YAML":      {reason: "A list in the ConfigMap is read, too.", config: "- 10.77.0.0/24\n", want: "10.77.0.11"},
-		"Spec":      {reason: "The spec wins.", preferred: []string{"storage"}, config: "10.77.0.0/24", want: "10.88.0.11"},
+		"Spec":      {reason: "The spec counts more than the ConfigMap.", preferred: []string{"storage"}, config: "10.77.0.0/24", want: "10.88.0.11"},
 		"Nowhere": {
-			reason: "An address elsewhere is not published, and that is no state to be left in.", preferred: []string{"10.99.0.0/24"}, want: "none",
+			reason: "An address in another subnet is not published, and a condition reports that.", preferred: []string{"10.99.0.0/24"}, want: "none",
 			condition: infrav1.InvalidSpecReason,
 		},
 		"NowhereYet": {
-			reason: "A machine that is being deployed may get one there.", preferred: []string{"10.99.0.0/24"}, want: "none", deploying: true,
+			reason: "A machine that is being deployed may still get an address there.", preferred: []string{"10.99.0.0/24"}, want: "none", deploying: true,
 			condition: infrav1.WaitingForControlPlaneReason,
 		},
 		"Unknown": {

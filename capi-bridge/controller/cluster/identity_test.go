@@ -120,7 +120,7 @@ func TestIdentityIsNotReady(t *testing.T) {
 		reason, says string
 	}{
 		"NoIdentity": {
-			why: "A name that is none.", change: setIdentityRef, reason: infrav1.IdentityNotFoundReason, says: "MaasClusterIdentity lab",
+			why: "There is no identity of this name.", change: setIdentityRef, reason: infrav1.IdentityNotFoundReason, says: "MaasClusterIdentity lab",
 			mend: func(w *clusterWorld) {
 				for _, o := range labIdentityObjects(w.maas, &infrav1.AllowedNamespaces{}) {
 					w.createObject(o)

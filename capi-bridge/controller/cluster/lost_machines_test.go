@@ -47,45 +47,45 @@ func TestLostMachinesLeaveTheName(t *testing.T) {
 		want   string                // "": that of m1 alone
 	}{
 		"Conflict": {
-			reason: "Somebody else has it.",
+			reason: "Somebody else has the machine.",
 			do:     func(w *clusterWorld) { w.setLost("m2", infrav1.ConflictReason, "10.77.0.12") },
 		},
 		"ConflictElsewhere": {
-			reason: "Nor is an address published that it has for somebody else.",
+			reason: "An address that the machine has for somebody else is not published.",
 			do:     func(w *clusterWorld) { w.setLost("m2", infrav1.ConflictReason, "10.77.0.66") },
 		},
 		"Released": {
-			reason: "It has no address any more, which is not as after a move.",
+			reason: "A released machine has no address. That differs from a machine that was not seen since a move.",
 			do:     func(w *clusterWorld) { w.setLost("m2", infrav1.MachineReleasedReason) },
 		},
 		"NotFound": {
-			reason: "What was seen last of it stays in its status.",
+			reason: "The status of a lost machine keeps what was seen last.",
 			do:     func(w *clusterWorld) { w.setLost("m2", infrav1.MachineNotFoundReason, "10.77.0.12") },
 		},
 		"Broken": {
-			reason: "It does not serve while somebody works on it.",
+			reason: "A machine does not serve while somebody works on it.",
 			do:     func(w *clusterWorld) { w.setLost("m2", infrav1.MachineStateUndefinedReason, "10.77.0.12") },
 		},
 		"Off": {
-			reason: "It does not serve while it is switched off.",
+			reason: "A machine does not serve while it is switched off.",
 			do:     func(w *clusterWorld) { w.setLost("m2", infrav1.MachinePoweredOffReason, "10.77.0.12") },
 		},
 		"BesideAnUnseenOne": {
-			reason: "The address of one that was not seen again yet after a move stays; that of a lost one is known, and goes.",
+			reason: "The address of a machine that was not seen since a move stays. The address of a lost machine is known, and goes.",
 			do: func(w *clusterWorld) {
 				w.setMachineStatus("m1", clusterMachine{})
 				w.setLost("m2", infrav1.MachineNotFoundReason, "10.77.0.12")
 			},
 		},
 		"BesideOneThatGoes": {
-			reason: "Who serves until it is gone is better than nobody.",
+			reason: "A machine that serves until it is gone is better than none.",
 			do: func(w *clusterWorld) {
 				w.deleteObject(w.getMachine("m1"))
 				w.setLost("m2", infrav1.ConflictReason, "10.77.0.12")
 			},
 		},
 		"GoesItself": {
-			reason: "Its deletion does not make it the cluster's again.",
+			reason: "A lost machine stays lost while its object is deleted.",
 			do: func(w *clusterWorld) {
 				w.setLost("m2", infrav1.ConflictReason, "10.77.0.12")
 				w.deleteObject(w.getMachine("m2"))
@@ -100,7 +100,7 @@ func TestLostMachinesLeaveTheName(t *testing.T) {
 			},
 		},
 		"AllAtOnce": {
-			reason: "A key that sees none of them says the same of all, and then who is being deployed is no better.", want: "10.77.0.11 10.77.0.12",
+			reason: "A key that sees no machine reports all of them as lost. Then a machine that is being deployed is no better.", want: "10.77.0.11 10.77.0.12",
 			do: func(w *clusterWorld) {
 				w.setLost("m1", infrav1.MachineNotFoundReason, "10.77.0.11")
 				w.setLost("m2", infrav1.MachineNotFoundReason, "10.77.0.12")
@@ -108,7 +108,7 @@ func TestLostMachinesLeaveTheName(t *testing.T) {
 			},
 		},
 		"AllAreReplaced": {
-			reason: "Once they are being deleted, the next one is the first again.", want: "10.77.0.13",
+			reason: "Once all lost machines are being deleted, the next machine is the first one again.", want: "10.77.0.13",
 			do: func(w *clusterWorld) {
 				for _, name := range []string{"m1", "m2"} {
 					w.setLost(name, infrav1.MachineReleasedReason)
@@ -118,7 +118,7 @@ func TestLostMachinesLeaveTheName(t *testing.T) {
 			},
 		},
 		"Found": {
-			reason: "It was a mistake: the machine is the cluster's all the time.", want: "10.77.0.11 10.77.0.12",
+			reason: "The loss was a mistake: the machine always belonged to the cluster.", want: "10.77.0.11 10.77.0.12",
 			do: func(w *clusterWorld) {
 				w.setLost("m2", infrav1.MachineNotFoundReason, "10.77.0.12")
 				w.reconcileUntilSteady()

@@ -55,20 +55,20 @@ func TestOthersNames(t *testing.T) {
 		host    string
 		whose   string // empty: ours publishes
 	}{
-		"ClaimedByAnother":   {reason: "Who published it keeps it.", other: newOtherCluster(after, hasClaimed), whose: "team-b/other"},
-		"ForgedByAnother":    {reason: "Only its annotation says that it published it.", other: newOtherCluster(after, seemsToHaveClaimed)},
-		"WantedByAnOlder":    {reason: "It is about to be published.", other: newOtherCluster(before, nil), whose: "team-b/other"},
-		"WantedByAYounger":   {reason: "First come, first served.", other: newOtherCluster(after, nil)},
-		"ClaimedByUs":        {reason: "An older one that never had it comes too late.", other: newOtherCluster(before, nil), claimed: true},
+		"ClaimedByAnother":   {reason: "The cluster that published the name keeps it.", other: newOtherCluster(after, hasClaimed), whose: "team-b/other"},
+		"ForgedByAnother":    {reason: "Only the annotation of the other cluster shows that it published the name.", other: newOtherCluster(after, seemsToHaveClaimed)},
+		"WantedByAnOlder":    {reason: "The other cluster is about to publish the name.", other: newOtherCluster(before, nil), whose: "team-b/other"},
+		"WantedByAYounger":   {reason: "The cluster that claimed the name first keeps it.", other: newOtherCluster(after, nil)},
+		"ClaimedByUs":        {reason: "An older cluster that never had the name comes too late.", other: newOtherCluster(before, nil), claimed: true},
 		"CopiedFromUs":       {reason: "A copy is younger than its original.", other: newOtherCluster(after, hasClaimed), claimed: true},
-		"CopiedFromAnother":  {reason: "We are the copy.", other: newOtherCluster(before, hasClaimed), claimed: true, whose: "team-b/other"},
-		"AnotherName":        {reason: "It gives another one.", other: newOtherCluster(before, func(c *infrav1.MaasCluster) { c.Spec.ControlPlaneEndpoint.Host = "www.maas" })},
-		"PublishedElsewhere": {reason: "Somebody else publishes that one.", other: newOtherCluster(before, func(c *infrav1.MaasCluster) { setCustomEndpoint(true)(c) })},
+		"CopiedFromAnother":  {reason: "Our object is the copy.", other: newOtherCluster(before, hasClaimed), claimed: true, whose: "team-b/other"},
+		"AnotherName":        {reason: "The other cluster names another endpoint.", other: newOtherCluster(before, func(c *infrav1.MaasCluster) { c.Spec.ControlPlaneEndpoint.Host = "www.maas" })},
+		"PublishedElsewhere": {reason: "Somebody else publishes the endpoint of the other cluster.", other: newOtherCluster(before, func(c *infrav1.MaasCluster) { setCustomEndpoint(true)(c) })},
 		"AnotherIdentity": {
-			reason: "A Secret of another namespace may be of any MAAS.",
+			reason: "A Secret of another namespace may belong to any MAAS.",
 			other:  newOtherCluster(before, func(c *infrav1.MaasCluster) { hasClaimed(c); c.Spec.IdentityRef = secret }),
 		},
-		"AMachines": {reason: "Who looks for the machine would find the cluster.", host: "bare1.maas", whose: "machine"},
+		"AMachines": {reason: "Clients that look for the machine would find the cluster.", host: "bare1.maas", whose: "machine"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

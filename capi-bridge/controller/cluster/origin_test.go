@@ -42,12 +42,12 @@ func TestForgedNameIsNobodys(t *testing.T) {
 	}{
 		"AtOnce":       {reason: "The object is reconciled at once.", conflict: true},
 		"Paused":       {reason: "The object was seen while it was paused, which is a condition.", paused: true, conflict: true},
-		"MAASIsAway":   {reason: "It has other conditions before the record is seen.", away: true, conflict: true},
+		"MAASIsAway":   {reason: "The object has other conditions before the record is seen.", away: true, conflict: true},
 		"AnotherName":  {reason: "The endpoint has a name of its own.", host: "api.maas"},
 		"OutsideName":  {reason: "Somebody else publishes the endpoint.", host: "api.example.org"},
-		"Deleted":      {reason: "The deletion is the first that is seen of it.", deleted: true},
-		"DeletedSlow":  {reason: "A machine is waited for meanwhile.", deleted: true, machines: true},
-		"PausedDelete": {reason: "It was paused, and is deleted then.", paused: true, deleted: true},
+		"Deleted":      {reason: "The object is being deleted when it is first seen.", deleted: true},
+		"DeletedSlow":  {reason: "The deletion waits for a machine.", deleted: true, machines: true},
+		"PausedDelete": {reason: "The object was paused, and is then deleted.", paused: true, deleted: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,10 +134,10 @@ func TestMovedClusterGetsItsNameBack(t *testing.T) {
 		goes   bool // as soon as it has arrived
 		empty  bool // nothing is published
 	}{
-		"Lives":    {reason: "It runs on."},
-		"Goes":     {reason: "It is deleted soon after the move."},
+		"Lives":    {reason: "The cluster continues to run."},
+		"Goes":     {reason: "The cluster is deleted soon after the move."},
 		"Wanted":   {reason: "An older cluster wants the name and never had it.", rival: older},
-		"Unbooked": {reason: "It was moved before its first machine had an address.", empty: true},
+		"Unbooked": {reason: "The cluster was moved before its first machine had an address.", empty: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

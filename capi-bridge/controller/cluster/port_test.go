@@ -19,9 +19,9 @@ func TestPortOfAHost(t *testing.T) {
 		port   int32 // of the MaasCluster
 		want   string
 	}{
-		"Network": {"The Cluster says what is bound.", 7443, 0, "api.maas:7443"},
-		"Default": {"Nobody says anything.", 0, 0, "api.maas:6443"},
-		"Both":    {"A user's value stands.", 7443, 443, "api.maas:443"},
+		"Network": {"The Cluster names the port that the API server binds.", 7443, 0, "api.maas:7443"},
+		"Default": {"Nothing names a port.", 0, 0, "api.maas:6443"},
+		"Both":    {"The user's value stays.", 7443, 443, "api.maas:443"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -170,8 +170,8 @@ func TestSpreadOfControlPlane(t *testing.T) {
 		zones  []string // of the machines; az2 has room for one more
 		status metav1.ConditionStatus
 	}{
-		"Uneven": {"Zone az2 has room, and none of it.", []string{"az1", "az1", "az3"}, metav1.ConditionFalse},
-		"Even":   {"Another machine more in one zone is as good as it gets.", []string{"az1", "az2", "az2", "az3"}, metav1.ConditionTrue},
+		"Uneven": {"Zone az2 has room, and no machine.", []string{"az1", "az1", "az3"}, metav1.ConditionFalse},
+		"Even":   {"One more machine in one zone is the best possible spread.", []string{"az1", "az2", "az2", "az3"}, metav1.ConditionTrue},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -34,16 +34,16 @@ func TestMachineMatters(t *testing.T) {
 		change func(*infrav1.MaasMachine)
 		want   bool
 	}{
-		"Powered":         {reason: "Nothing depends on it.", change: func(m *infrav1.MaasMachine) { m.Status.MachinePowered = true }},
-		"Deployed":        {reason: "It may be published.", change: deployed, want: true},
+		"Powered":         {reason: "Nothing depends on the power state of a machine.", change: func(m *infrav1.MaasMachine) { m.Status.MachinePowered = true }},
+		"Deployed":        {reason: "A machine of the control plane may now be published.", change: deployed, want: true},
 		"DeployedWorker":  {reason: "Workers are not published.", worker: true, change: deployed},
-		"Addressed":       {reason: "It is what is published.", change: addressed, want: true},
+		"Addressed":       {reason: "The addresses of the control plane are published.", change: addressed, want: true},
 		"AddressedWorker": {reason: "Workers are not published.", worker: true, change: addressed},
-		"Lost":            {reason: "It is taken out.", change: lost, want: true},
+		"Lost":            {reason: "A lost machine leaves the record.", change: lost, want: true},
 		"LostWorker":      {reason: "Workers are not published.", worker: true, change: lost},
-		"Off":             {reason: "It stays published.", change: off},
+		"Off":             {reason: "A machine that is off stays published.", change: off},
 		"Zone":            {reason: "The zones of machines stay failure domains.", worker: true, change: func(m *infrav1.MaasMachine) { m.Status.FailureDomain = "az2" }, want: true},
-		"Deleting":        {reason: "It is taken out, or waited for.", worker: true, change: func(m *infrav1.MaasMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: true},
+		"Deleting":        {reason: "A machine that is deleted leaves the record, or the cluster's deletion waits for it.", worker: true, change: func(m *infrav1.MaasMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: true},
 		"Host": {reason: "Hosts are counted.", worker: true, want: true, change: func(m *infrav1.MaasMachine) {
 			m.Status.Conditions = infrav1.Conditions{{Type: infrav1.LXDReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.LXDReadyReason}}
 		}},

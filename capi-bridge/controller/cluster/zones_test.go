@@ -126,8 +126,8 @@ func TestZonesOfTheControlPlane(t *testing.T) {
 			append(zones(true, false, false), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(true)}),
 		},
 		"Hosted": {"A control plane without machines needs none.", "HostedControlPlane", []client.Object{controllertest.NewControlPlane("HostedControlPlane")}, nil, zones(true, true, true)},
-		"Secret": {"One that the manager may not read is no reason to wait.", controllertest.ForbiddenControlPlaneKind, nil, nil, zones(true, true, true)},
-		"None":   {"Whoever makes machines by hand names zones himself.", "", nil, nil, zones(true, true, true)},
+		"Secret": {"A control plane that the manager may not read is no reason to wait.", controllertest.ForbiddenControlPlaneKind, nil, nil, zones(true, true, true)},
+		"None":   {"A user who makes machines by hand names the zones.", "", nil, nil, zones(true, true, true)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

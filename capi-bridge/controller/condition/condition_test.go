@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// TestBounded: the API server refuses the whole status where a condition's
+// TestMessageIsShortened: the API server refuses the whole status where a condition's
 // message is longer than 32768 characters.
-func TestBounded(t *testing.T) {
+func TestMessageIsShortened(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"Long": strings.Repeat("A", 40000), "CutWithinALetter": "a" + strings.Repeat("é", 40000), "Short": "short"} {
 		got := truncateMessage(text)

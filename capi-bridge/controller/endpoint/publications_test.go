@@ -35,13 +35,13 @@ func TestPublications(t *testing.T) {
 		after   time.Duration
 		want    bool
 	}{
-		"Known":     {"It was just published.", published, cluster("prod", "1"), here, name, time.Minute, true},
+		"Known":     {"The name was just published.", published, cluster("prod", "1"), here, name, time.Minute, true},
 		"Expired":   {"Somebody may have changed it since.", published, cluster("prod", "1"), here, name, publishedValidity, false},
 		"OtherMAAS": {"Another MAAS knows other names.", published, cluster("prod", "1"), elsewhere, name, 0, false},
 		"OtherName": {"The endpoint was changed.", published, cluster("prod", "1"), here, engine.DNSName{Label: "x", Domain: "maas"}, 0, false},
-		"Stranger":  {"Nothing of it was published.", published, cluster("test", "1"), here, name, 0, false},
-		"Successor": {"Another cluster had that name.", published, cluster("prod", "2"), here, name, 0, false},
-		"None":      {"Nobody remembers.", nil, cluster("prod", "1"), here, name, 0, false},
+		"Stranger":  {"Nothing of this cluster was published.", published, cluster("test", "1"), here, name, 0, false},
+		"Successor": {"A former cluster of the same name published it.", published, cluster("prod", "2"), here, name, 0, false},
+		"None":      {"Nothing was published by this process.", nil, cluster("prod", "1"), here, name, 0, false},
 	}
 	for test, tc := range cases {
 		t.Run(test, func(t *testing.T) {

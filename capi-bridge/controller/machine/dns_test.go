@@ -117,7 +117,7 @@ func TestDetachingNeverDeadlocks(t *testing.T) {
 		change func(w *machineWorld)
 	}{
 		"NobodyWrites": {"The controller of clusters is away.", 5 * time.Minute, func(*machineWorld) {}},
-		"ClusterGoesToo": {"Its record goes with it.", time.Minute, func(w *machineWorld) {
+		"ClusterGoesToo": {"The record goes with the cluster.", time.Minute, func(w *machineWorld) {
 			c := &infrav1.MaasCluster{}
 			if err := w.client.Get(w.t.Context(), fleetKeyOf(fleetCluster), c); err != nil {
 				w.t.Fatal(err)
@@ -130,12 +130,12 @@ func TestDetachingNeverDeadlocks(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}},
-		"CustomEndpoint": {"Somebody else publishes it.", time.Minute, func(w *machineWorld) {
+		"CustomEndpoint": {"Somebody else publishes the name.", time.Minute, func(w *machineWorld) {
 			w.changeCluster(func(c *infrav1.MaasCluster) {
 				c.Annotations = map[string]string{infrav1.CustomEndpointAnnotation: "true"}
 			})
 		}},
-		"ForeignName": {"It is in no domain of MAAS.", time.Minute, func(w *machineWorld) {
+		"ForeignName": {"The name is in no domain of MAAS.", time.Minute, func(w *machineWorld) {
 			w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = "api.example.com" })
 		}},
 	}

@@ -76,27 +76,27 @@ func TestReleasedStaysReleased(t *testing.T) {
 			want:  infrav1.MachineReleasedReason,
 		},
 		"MetalOfOthers": {
-			reason: "It says whose it is, before it is Deployed.", machine: controllertest.MetalMachineSpec(),
+			reason: "The machine shows whose it is before it is Deployed.", machine: controllertest.MetalMachineSpec(),
 			edits: []sim.MachineEdit{{StatusName: ptr.To("Deploying"), OwnerData: &map[string]string{"maaslxd-key": "somebody/else"}}},
 			want:  infrav1.ConflictReason,
 		},
 		"VMDeploying": {
-			reason: "A VM keeps its mark; that it was released was seen.", machine: controllertest.VMMachineSpec(),
+			reason: "A VM keeps its mark. The manager has seen the release.", machine: controllertest.VMMachineSpec(),
 			edits: []sim.MachineEdit{{StatusName: ptr.To("Ready"), PowerState: ptr.To("off")}, {StatusName: ptr.To("Deploying")}},
 			want:  infrav1.MachineReleasedReason,
 		},
 		"VMFailed": {
-			reason: "Nor is it the cluster's where that fails.", machine: controllertest.VMMachineSpec(),
+			reason: "A failed deployment by somebody else does not make it the cluster's.", machine: controllertest.VMMachineSpec(),
 			edits: []sim.MachineEdit{{StatusName: ptr.To("Ready")}, {StatusName: ptr.To("Failed deployment")}},
 			want:  infrav1.MachineReleasedReason,
 		},
 		"PutBack": {
-			reason: "What is Deployed again and carries our mark is ours.", machine: controllertest.VMMachineSpec(),
+			reason: "A machine that is Deployed again with our mark is ours.", machine: controllertest.VMMachineSpec(),
 			edits: []sim.MachineEdit{{StatusName: ptr.To("Ready")}, {StatusName: ptr.To("Deployed"), PowerState: ptr.To("on")}},
 			want:  infrav1.MachineDeployedReason,
 		},
 		"Broken": {
-			reason: "Without a release it is the cluster's, and somebody works on it.", machine: controllertest.MetalMachineSpec(),
+			reason: "Without a release the machine stays the cluster's, and somebody works on it.", machine: controllertest.MetalMachineSpec(),
 			edits: []sim.MachineEdit{{StatusName: ptr.To("Broken")}, {StatusName: ptr.To("Testing")}},
 			want:  infrav1.MachineStateUndefinedReason,
 		},

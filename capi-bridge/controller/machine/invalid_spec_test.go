@@ -48,7 +48,7 @@ func TestWrongValues(t *testing.T) {
 		reason string
 		says   []string
 	}{
-		"Modes": {"Two fields say what it is made of, and differ.",
+		"Modes": {"Two fields contradict each other about the kind of machine.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.DynamicLXD = ptr.To(false) }), infrav1.InvalidSpecReason, []string{"dynamicLXD", "contradicts"}},
 		"Image": {"MAAS has no such image.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.Image = "ubuntu/nosuch" }), infrav1.InvalidSpecReason, []string{"spec.image", "ubuntu/nosuch", "ubuntu/noble"}},
@@ -247,9 +247,9 @@ func TestBootstrapDataThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestGates: nothing is made before the cluster's infrastructure and the
+// TestWaitsForPrerequisites: nothing is made before the cluster's infrastructure and the
 // bootstrap data are there, and none of that stops a deletion.
-func TestGates(t *testing.T) {
+func TestWaitsForPrerequisites(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.addMachine("early", controllertest.VMMachineSpec(), func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.Bootstrap.DataSecretName = nil })
 		w.reconcileUntil("early", infrav1.ReadyCondition, infrav1.WaitingForBootstrapDataReason)

@@ -19,7 +19,7 @@ func TestNoVMOfOthersIsDeleted(t *testing.T) {
 		reason string // why the removal was held up
 		fault  *sim.Fault
 	}{
-		"AtOnce":      {reason: "Nothing held it up."},
+		"AtOnce":      {reason: "Nothing delayed the removal."},
 		"MAASWasAway": {reason: "MAAS did not answer at first.", fault: &sim.Fault{Kind: sim.FaultStatus, Status: 503}},
 		"MAASRefused": {reason: "MAAS did not take the key at first.", fault: &sim.Fault{Kind: sim.FaultStatus, Status: 401}},
 	}

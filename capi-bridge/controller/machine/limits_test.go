@@ -24,15 +24,15 @@ func TestIdentityLimits(t *testing.T) {
 		spec   infrav1.MaasMachineSpec
 		says   string // empty: it is made
 	}{
-		"Pool":       {"Another tenant's pool.", infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, controllertest.WithChange(controllertest.MetalMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.ResourcePool = ptr.To("metal") }), "spec.resourcePool"},
-		"PoolOpen":   {"Several pools: which one is the tenant's to say.", infrav1.IdentityLimits{ResourcePools: []string{"vms", "metal"}}, controllertest.MetalMachineSpec(), "wants one to be named"},
-		"PoolOnly":   {"The one pool has no machine.", infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, controllertest.MetalMachineSpec(), "pool metal"},
-		"Zone":       {"Another zone.", infrav1.IdentityLimits{Zones: []string{"az1"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.FailureDomain = ptr.To("az2") }), "spec.failureDomain"},
-		"ZoneOnly":   {"The one zone is taken.", infrav1.IdentityLimits{Zones: []string{"az2"}}, controllertest.VMMachineSpec(), ""},
-		"Host":       {"Another host.", infrav1.IdentityLimits{Hosts: []string{"host1"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host2")} }), "spec.lxdConfig.vmHost"},
-		"HostOnly":   {"The one host is taken.", infrav1.IdentityLimits{Hosts: []string{"host2"}}, controllertest.VMMachineSpec(), ""},
-		"Domain":     {"Another domain.", infrav1.IdentityLimits{Domains: []string{"maas"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{Domain: "corp"} }), "spec.lxdConfig.domain"},
-		"DomainOpen": {"The cluster's own is taken.", infrav1.IdentityLimits{Domains: []string{"maas", "corp"}}, controllertest.VMMachineSpec(), ""},
+		"Pool":       {"The pool belongs to another tenant.", infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, controllertest.WithChange(controllertest.MetalMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.ResourcePool = ptr.To("metal") }), "spec.resourcePool"},
+		"PoolOpen":   {"There are several allowed pools, so the tenant must choose one.", infrav1.IdentityLimits{ResourcePools: []string{"vms", "metal"}}, controllertest.MetalMachineSpec(), "wants one to be named"},
+		"PoolOnly":   {"The only allowed pool is taken as the default, and has no machine.", infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, controllertest.MetalMachineSpec(), "pool metal"},
+		"Zone":       {"The zone is not allowed.", infrav1.IdentityLimits{Zones: []string{"az1"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.FailureDomain = ptr.To("az2") }), "spec.failureDomain"},
+		"ZoneOnly":   {"The only allowed zone is taken as the default.", infrav1.IdentityLimits{Zones: []string{"az2"}}, controllertest.VMMachineSpec(), ""},
+		"Host":       {"The host is not allowed.", infrav1.IdentityLimits{Hosts: []string{"host1"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host2")} }), "spec.lxdConfig.vmHost"},
+		"HostOnly":   {"The only allowed host is taken as the default.", infrav1.IdentityLimits{Hosts: []string{"host2"}}, controllertest.VMMachineSpec(), ""},
+		"Domain":     {"The domain is not allowed.", infrav1.IdentityLimits{Domains: []string{"maas"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{Domain: "corp"} }), "spec.lxdConfig.domain"},
+		"DomainOpen": {"The domain of the cluster is taken as the default.", infrav1.IdentityLimits{Domains: []string{"maas", "corp"}}, controllertest.VMMachineSpec(), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,11 +81,11 @@ func TestTakeOverWithinLimits(t *testing.T) {
 		deleted bool // before anything else is seen
 		says    string
 	}{
-		"Ready":   {reason: "The other provider said that it is ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, says: "pool"},
-		"Begun":   {reason: "The other provider had not said so.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, says: "pool"},
-		"Zone":    {reason: "Another zone.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, says: "zone"},
-		"Forged":  {reason: "Its own annotations are no better than another provider's.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, forged: true, says: "zone"},
-		"Deleted": {reason: "The deletion is the first that is seen of it.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, deleted: true},
+		"Ready":   {reason: "The other provider reported the machine as ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, says: "pool"},
+		"Begun":   {reason: "The other provider had not reported the machine as ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, says: "pool"},
+		"Zone":    {reason: "The machine is in a zone that is not allowed.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, says: "zone"},
+		"Forged":  {reason: "Annotations that claim the machine for this manager prove nothing.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, forged: true, says: "zone"},
+		"Deleted": {reason: "The object is being deleted when it is first seen.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, deleted: true},
 	}
 	for kind, make := range incumbents {
 		for name, tc := range cases {
@@ -163,11 +163,11 @@ func TestRegisterWithinLimits(t *testing.T) {
 		begun  bool // its LXD was waited for before the limits came
 		says   string
 	}{
-		"Zone":        {reason: "Another tenant's zone.", limits: infrav1.IdentityLimits{Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{Zone: "az2"}, says: "zone"},
-		"Pool":        {reason: "Another tenant's pool.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, says: "resourcePool"},
-		"Begun":       {reason: "The limits came later.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, begun: true, says: "resourcePool"},
+		"Zone":        {reason: "The zone belongs to another tenant.", limits: infrav1.IdentityLimits{Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{Zone: "az2"}, says: "zone"},
+		"Pool":        {reason: "The pool belongs to another tenant.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, says: "resourcePool"},
+		"Begun":       {reason: "The limits were set after the object was made.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, begun: true, says: "resourcePool"},
 		"MachinePool": {reason: "The LXD host would be in the machine's own pool.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, says: "resourcePool"},
-		"Allowed":     {reason: "Both are allowed.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}, Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}},
+		"Allowed":     {reason: "Both pools are allowed.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}, Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

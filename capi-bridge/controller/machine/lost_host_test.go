@@ -71,8 +71,8 @@ func TestHostThatIsLostIsNotReady(t *testing.T) {
 		"Released":   {"Its VM host is still listed.", edit(sim.MachineEdit{StatusName: ptr.To("Ready")}), infrav1.MachineReleasedReason, "released"},
 		"Broken":     {"Somebody works on it.", edit(sim.MachineEdit{StatusName: ptr.To("Broken")}), infrav1.MachineStateUndefinedReason, "Broken"},
 		"Off":        {"Its LXD does not run.", edit(sim.MachineEdit{PowerState: ptr.To("off")}), infrav1.MachinePoweredOffReason, "switched off"},
-		"Others":     {"It would be a host of theirs.", edit(sim.MachineEdit{OwnerData: &map[string]string{"maaslxd-key": "somebody/else"}}), infrav1.ConflictReason, "belongs to somebody else by now"},
-		"Unregister": {"It was taken apart in order.", (*machineWorld).unregisterHost, infrav1.MachineReleasedReason, "released"},
+		"Others":     {"The machine belongs to somebody else, and so would the host.", edit(sim.MachineEdit{OwnerData: &map[string]string{"maaslxd-key": "somebody/else"}}), infrav1.ConflictReason, "belongs to somebody else by now"},
+		"Unregister": {"Somebody removed the VM host, and then released the machine.", (*machineWorld).unregisterHost, infrav1.MachineReleasedReason, "released"},
 		"Removed": {"MAAS has neither machine nor VM host.", func(w *machineWorld, m *infrav1.MaasMachine) {
 			w.unregisterHost(m)
 			if err := w.sim.DeleteMachine(*m.Spec.SystemID); err != nil {
@@ -123,8 +123,8 @@ var vmConditions = []string{
 // that it is being made.
 func TestVMThatIsGone(t *testing.T) {
 	cases := map[string]struct{ why, condition, reason string }{
-		"Running": {"It had all of it.", infrav1.ReadyCondition, infrav1.ReadyReason},
-		"Early":   {"It is not made again by itself.", infrav1.ReadyCondition, infrav1.MachineCommissioningReason},
+		"Running": {"The VM was Deployed.", infrav1.ReadyCondition, infrav1.ReadyReason},
+		"Early":   {"A VM that is gone is not made again.", infrav1.ReadyCondition, infrav1.MachineCommissioningReason},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,10 +27,10 @@ func TestByHand(t *testing.T) {
 	}{
 		"Renamed":  {"Its Node keeps the name.", sim.MachineEdit{Hostname: ptr.To("pet")}, infrav1.MachineDeployedReason, metav1.ConditionTrue, "rename it back"},
 		"Moved":    {"Its providerID keeps the zone.", sim.MachineEdit{Zone: ptr.To("az2")}, infrav1.MachineDeployedReason, metav1.ConditionTrue, "az2"},
-		"Off":      {"It is not well.", sim.MachineEdit{PowerState: ptr.To("off")}, infrav1.MachinePoweredOffReason, metav1.ConditionFalse, "Switch it on"},
-		"Unknown":  {"MAAS not knowing the power says nothing.", sim.MachineEdit{PowerState: ptr.To("unknown")}, infrav1.MachineDeployedReason, metav1.ConditionTrue, ""},
+		"Off":      {"A machine that is off does not run its Node.", sim.MachineEdit{PowerState: ptr.To("off")}, infrav1.MachinePoweredOffReason, metav1.ConditionFalse, "Switch it on"},
+		"Unknown":  {"An unknown power state is no reason to report a problem.", sim.MachineEdit{PowerState: ptr.To("unknown")}, infrav1.MachineDeployedReason, metav1.ConditionTrue, ""},
 		"HostAway": {"MAAS cannot ask the LXD.", sim.MachineEdit{PowerState: ptr.To("error")}, infrav1.MachineDeployedReason, metav1.ConditionTrue, "may be away"},
-		"Released": {"What it ran is lost.", sim.MachineEdit{StatusName: ptr.To("Ready"), PowerState: ptr.To("off")}, infrav1.MachineReleasedReason, metav1.ConditionFalse, "released"},
+		"Released": {"The system that it ran is lost.", sim.MachineEdit{StatusName: ptr.To("Ready"), PowerState: ptr.To("off")}, infrav1.MachineReleasedReason, metav1.ConditionFalse, "released"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,14 +29,14 @@ var forgeryCases = map[string]struct {
 	late      bool              // the ids come once the object was seen
 	away      bool              // MAAS cannot be reached at the first looks
 }{
-	"Finalizer":       {reason: "Another provider's objects have it.", finalizer: true},
-	"IDsLater":        {reason: "The finalizer was there when it was first seen.", finalizer: true, late: true},
+	"Finalizer":       {reason: "Objects of another provider have the finalizer, too.", finalizer: true},
+	"IDsLater":        {reason: "The object had the finalizer when it was first seen.", finalizer: true, late: true},
 	"NewIDsLater":     {reason: "The manager makes a machine for it already.", late: true},
-	"OwnKey":          {reason: "Ours have their key.", finalizer: true, marks: map[string]string{ownership.KeyAnnotation: forgedKey, ownership.AdoptionAnnotation: "taken"}},
-	"MAASIsAway":      {reason: "It has conditions before its machine is seen.", marks: map[string]string{ownership.KeyAnnotation: forgedKey}, away: true},
-	"FormerKey":       {reason: "Former versions' keys name nobody.", marks: map[string]string{ownership.KeyAnnotation: "uid", ownership.AdoptionAnnotation: "none"}},
-	"AdoptionPending": {reason: "It seems to have been given the machine.", marks: map[string]string{ownership.KeyAnnotation: forgedKey, ownership.AdoptionAnnotation: "pending"}},
-	"PendingKeyless":  {reason: "The same without a key.", finalizer: true, marks: map[string]string{ownership.AdoptionAnnotation: "pending"}},
+	"OwnKey":          {reason: "The manager's own objects have their key.", finalizer: true, marks: map[string]string{ownership.KeyAnnotation: forgedKey, ownership.AdoptionAnnotation: "taken"}},
+	"MAASIsAway":      {reason: "The object has conditions before its machine is seen.", marks: map[string]string{ownership.KeyAnnotation: forgedKey}, away: true},
+	"FormerKey":       {reason: "The keys of former versions name no object.", marks: map[string]string{ownership.KeyAnnotation: "uid", ownership.AdoptionAnnotation: "none"}},
+	"AdoptionPending": {reason: "The annotations claim that the object has the machine.", marks: map[string]string{ownership.KeyAnnotation: forgedKey, ownership.AdoptionAnnotation: "pending"}},
+	"PendingKeyless":  {reason: "The annotation claims the machine without a key.", finalizer: true, marks: map[string]string{ownership.AdoptionAnnotation: "pending"}},
 }
 
 // TestForgedObjectsOwnNothing: whoever can make paused objects can make them up with all

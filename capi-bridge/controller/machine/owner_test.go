@@ -268,7 +268,7 @@ func TestAnotherManagementCluster(t *testing.T) {
 	}{
 		"Moved":    {"clusterctl moves paused objects.", true, false, true},
 		"Restored": {"A backup of another management cluster may be a copy.", false, false, false},
-		"Allowed":  {"The administrator knows that it is none.", false, true, true},
+		"Allowed":  {"The administrator knows that the object is no copy.", false, true, true},
 	}
 	for name, tc := range cases {
 		for kind, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {

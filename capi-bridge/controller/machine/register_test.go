@@ -326,10 +326,10 @@ func TestNodeOfOthers(t *testing.T) {
 		waited  bool
 		project string
 	}{
-		"Before":    {"It was there when hosts were asked for.", false, "maas"},
-		"Meanwhile": {"It came while its LXD was waited for, in the same project.", true, "maas"},
-		"ElseWhere": {"It is of another project; the machine is a host all the same.", false, "default"},
-		"ElseWhile": {"Both.", true, "default"},
+		"Before":    {"The VM host was there when hosts were listed.", false, "maas"},
+		"Meanwhile": {"The VM host came while the manager waited for its LXD, in the same project.", true, "maas"},
+		"ElseWhere": {"The VM host is in another project. Its machine is a host all the same.", false, "default"},
+		"ElseWhile": {"The VM host came while the manager waited for its LXD, in another project.", true, "default"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestLasting: a connection that breaks again and again says the same each time, so
+// TestLastingProblemStaysEqual: a connection that breaks again and again says the same each time, so
 // that its condition is written once.
-func TestLasting(t *testing.T) {
+func TestLastingProblemStaysEqual(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"read tcp 10.0.0.2:54321->10.0.0.1:5240: connection reset by peer":    "read tcp 10.0.0.2->10.0.0.1:5240: connection reset by peer",
@@ -39,8 +39,8 @@ func TestLedgerProblems(t *testing.T) {
 		after  time.Duration
 		says   string
 	}{
-		"Away":    {"It passes by itself.", fmt.Errorf("the ledger service cannot be reached: %w", engine.ErrUnavailable), requeue.RetryAfter, "The manager places nothing until then"},
-		"Refused": {"The certificate is not one of the identity.", &engine.Refusal{Message: "client ci was revoked", Hint: "Ask for another one.", Err: engine.ErrForbidden}, requeue.ManualAfter, "Ask for another one."},
+		"Away":    {"The service comes back by itself.", fmt.Errorf("the ledger service cannot be reached: %w", engine.ErrUnavailable), requeue.RetryAfter, "The manager places nothing until then"},
+		"Refused": {"The certificate belongs to the manager and not to the identity, so a person must replace it.", &engine.Refusal{Message: "client ci was revoked", Hint: "Ask for another one.", Err: engine.ErrForbidden}, requeue.ManualAfter, "Ask for another one."},
 	} {
 		p := FromError(fmt.Errorf("cannot reserve room for web-1: %w", engine.AsLedgerError(at, tc.err)))
 		if p.Reason != infrav1.LedgerUnavailableReason || p.RetryAfter != tc.after {

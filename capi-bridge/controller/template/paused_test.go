@@ -27,25 +27,25 @@ func TestTemplatePause(t *testing.T) {
 	}{
 		"Running": {"Nothing is paused.", "", func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate) {}, false},
 		"Cluster": {"The Cluster that owns it is paused.", "", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Spec.Paused = ptr.To(true) }, true},
-		"Label": {"It has no owner yet, and is of a topology.", "", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Label": {"The template has no owner yet, and belongs to a topology.", "", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			c.Spec.Paused, m.OwnerReferences = ptr.To(true), nil
 			m.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
 		}, true},
-		"Annotation": {"It is paused itself.", "", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Annotation": {"The template itself is paused.", "", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}, true},
-		"Nobody's": {"It is of no Cluster.", "", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Nobody's": {"The template belongs to no Cluster.", "", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			c.Spec.Paused, m.OwnerReferences = ptr.To(true), nil
 		}, false},
-		"Gone": {"The Cluster is no longer there.", "", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Name = "other" }, false},
-		"Ours": {"It carries the manager's label, and its Cluster none.", "green", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Gone": {"The Cluster no longer exists.", "", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Name = "other" }, false},
+		"Ours": {"The template has the manager's label, and its Cluster has none.", "green", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			m.Labels = map[string]string{clusterv1.WatchLabel: "green"}
 		}, false},
-		"Another's": {"Its Cluster carries the manager's label, and woke it.", "green", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Another's": {"The template has another label. Its Cluster has the manager's label, so a change of the Cluster triggers a reconcile.", "green", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			c.Labels = map[string]string{clusterv1.WatchLabel: "green"}
 			m.Labels = map[string]string{clusterv1.WatchLabel: "blue"}
 		}, true},
-		"Unlabelled": {"It carries no label at all.", "green", func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate) {}, true},
+		"Unlabelled": {"The template has no label.", "green", func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate) {}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ func TestTemplateCapacity(t *testing.T) {
 	}{
 		"VM":            {"A VM has what is asked for.", controllertest.VMMachineSpec(), map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20G"}},
 		"BareMetal":     {"Bare metal has at least that.", controllertest.MetalMachineSpec(), map[string]string{"cpu": "2", "memory": "4Gi"}},
-		"Contradictory": {"No Node comes of it.", infrav1.MaasMachineSpec{Image: "ubuntu/noble", LXDConfig: &infrav1.LXDConfig{}}, nil},
-		"Nothing":       {"Nothing is asked for.", infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(0)}, nil},
+		"Contradictory": {"A contradictory template makes no Node.", infrav1.MaasMachineSpec{Image: "ubuntu/noble", LXDConfig: &infrav1.LXDConfig{}}, nil},
+		"Nothing":       {"The template asks for nothing.", infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(0)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -60,16 +60,16 @@ func TestTemplateMatters(t *testing.T) {
 		before, after func(*infrav1.MaasMachineTemplate)
 		want          bool
 	}{
-		"Labelled":   {reason: "It is ours from now on.", after: label("green"), want: true},
-		"Relabelled": {reason: "It was another manager's.", before: label("blue"), after: label("green"), want: true},
-		"Taken":      {reason: "It is another manager's now.", before: label("green"), after: label("blue")},
-		"Status":     {reason: "That is what we write.", before: label("green"), after: func(m *infrav1.MaasMachineTemplate) { m.Status.NodeInfo.OperatingSystem = "linux" }},
-		"Spec":       {reason: "It may be of another size.", before: label("green"), after: func(m *infrav1.MaasMachineTemplate) { m.Generation++ }, want: true},
-		"Unpaused": {reason: "It may go on.", after: func(m *infrav1.MaasMachineTemplate) { delete(m.Annotations, clusterv1.PausedAnnotation) }, want: true, before: func(m *infrav1.MaasMachineTemplate) {
+		"Labelled":   {reason: "The new label makes the template ours.", after: label("green"), want: true},
+		"Relabelled": {reason: "The template belonged to another manager before.", before: label("blue"), after: label("green"), want: true},
+		"Taken":      {reason: "The template belongs to another manager now.", before: label("green"), after: label("blue")},
+		"Status":     {reason: "The manager itself writes the status.", before: label("green"), after: func(m *infrav1.MaasMachineTemplate) { m.Status.NodeInfo.OperatingSystem = "linux" }},
+		"Spec":       {reason: "The new spec may have another size.", before: label("green"), after: func(m *infrav1.MaasMachineTemplate) { m.Generation++ }, want: true},
+		"Unpaused": {reason: "An unpaused template is reconciled again.", after: func(m *infrav1.MaasMachineTemplate) { delete(m.Annotations, clusterv1.PausedAnnotation) }, want: true, before: func(m *infrav1.MaasMachineTemplate) {
 			label("green")(m)
 			m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}},
-		"Paused": {reason: "It is left alone.", before: label("green"), after: func(m *infrav1.MaasMachineTemplate) {
+		"Paused": {reason: "A paused template is left alone.", before: label("green"), after: func(m *infrav1.MaasMachineTemplate) {
 			m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}},
 	}

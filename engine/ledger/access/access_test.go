@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestAuthority makes one, in a folder of its own, once.
+// TestAuthority makes an authority once, in its own folder.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "state", "ledger")
@@ -53,7 +53,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestBadAuthority: an authority that cannot serve is an error with a way out.
+// TestBadAuthority: an unusable authority is an error with a way out.
 func TestBadAuthority(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -89,7 +89,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// testRegister is an authority with its register.
+// testRegister has an authority and its register.
 type testRegister struct {
 	*Authority
 	*Register
@@ -105,7 +105,7 @@ func newTestRegister(t *testing.T) *testRegister {
 	return &testRegister{authority, NewRegister(folder), now}
 }
 
-// issueClient makes a certificate without noting it.
+// issueClient makes a certificate without registering it.
 func (d *testRegister) issueClient(t *testing.T, name string, valid time.Duration) ([]byte, *x509.Certificate) {
 	t.Helper()
 	text, _, err := d.IssueClient(name, d.now, valid)
@@ -115,7 +115,7 @@ func (d *testRegister) issueClient(t *testing.T, name string, valid time.Duratio
 	return text, public
 }
 
-// TestIdentify: whoever shows a certificate is known by it, or told why not.
+// TestIdentify: a client is identified by its certificate, or gets the reason why not.
 func TestIdentify(t *testing.T) {
 	t.Parallel()
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
@@ -184,9 +184,9 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestRemembered: a certificate whose signers are remembered is refused as soon as its client
-// is revoked or it has expired, and the signers are looked at again after a minute.
-func TestRemembered(t *testing.T) {
+// TestCachedSignature: verified signatures are cached. Still a certificate is refused as soon as its
+// client is revoked or it has expired. After a minute the signature is verified again.
+func TestCachedSignature(t *testing.T) {
 	t.Parallel()
 	d := newTestRegister(t)
 	signers := d.Pool()
@@ -224,8 +224,8 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// TestFileOfClient: a client's file counts as it is at each request, however it was changed
-// since the request before.
+// TestFileOfClient: each request uses the present content of a client's file, however it was
+// changed since the last request.
 func TestFileOfClient(t *testing.T) {
 	t.Parallel()
 	if filepath.Separator != '/' {
@@ -235,7 +235,7 @@ func TestFileOfClient(t *testing.T) {
 		reason string
 		change func(t *testing.T, d *testRegister, path string)
 		want   error
-		prefix string // where want is nil
+		prefix string // of the rights, if want is nil
 	}{
 		"Same": {"A file that stays says the same.", func(*testing.T, *testRegister, string) {}, nil, "ci/"},
 		"Revoked": {"Another process revokes the client.", func(t *testing.T, d *testRegister, path string) {
@@ -314,8 +314,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRevokeWhatIsValid: a name that was given again, because its former certificate had
-// expired, is revoked whole. A damaged file beside it is told of, and changes nothing.
+// TestRevokeWhatIsValid: a name was given again after its former certificate had expired. A
+// revoke covers both certificates. A damaged file beside them is reported, and changes nothing.
 func TestRevokeWhatIsValid(t *testing.T) {
 	t.Parallel()
 	d := newTestRegister(t)
@@ -359,9 +359,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestClientBehind: a machine whose clock is an hour behind takes a certificate that was
-// made just now.
-func TestClientBehind(t *testing.T) {
+// TestClientClockBehind: a machine whose clock is an hour behind accepts a certificate that was just
+// made.
+func TestClientClockBehind(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	authority, err := OpenAuthority(t.TempDir(), now)
@@ -378,7 +378,8 @@ func TestClientBehind(t *testing.T) {
 	}
 }
 
-// TestRootInAnothersFolder: root would make files that the service's user cannot read.
+// TestRootInAnothersFolder: root is refused, because the service's user could not read its
+// files.
 func TestRootInAnothersFolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -408,7 +409,7 @@ func TestRootInAnothersFolder(t *testing.T) {
 		"Own":    {folder, mine, true},
 		"Within": {filepath.Join(folder, "deep", "clients"), mine, true},
 		"Root":   {"/", 0, true},
-		"Group":  {"/", 12345, true}, // a volume of a pod is root's, and its group may write
+		"Group":  {"/", 12345, true}, // a volume of a pod belongs to root, and its group may write
 	} {
 		if err := checkFolderOwner(tc.folder, tc.user); (err == nil) != tc.want {
 			t.Errorf("%s: got %v", name, err)

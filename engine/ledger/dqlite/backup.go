@@ -13,11 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// backupTimeout bounds how long a copy takes. The whole database is sent at once.
+// backupTimeout is the longest time of a copy. The leader sends the whole database at once.
 const backupTimeout = 5 * time.Minute
 
-// Backup writes all that the cluster has into a file that any ledger can be opened from.
-// ErrConflict if there is a file.
+// Backup writes the whole ledger of the cluster to a file. You can open the file like any
+// ledger. ErrConflict if the file exists.
 func (c *Cluster) Backup(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, backupTimeout)
 	defer cancel()

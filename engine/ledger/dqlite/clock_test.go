@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestClocks: the node whose clock is an hour behind is told so, also where it leads, and
-// the others are not.
+// TestClocks: a node whose clock is an hour behind finds that out, even if it leads. The other
+// nodes are not affected.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
@@ -26,10 +26,10 @@ func TestClocks(t *testing.T) {
 		t.Cleanup(func() { l.Close() })
 		handles = append(handles, l)
 	}
-	for range 2 { // all are known the second time
+	for range 2 { // the second time all clocks are known
 		for n, l := range handles {
 			ahead, certain, err := ledger.CompareClocks(c.ctx(), l, c.configs[n].Address)
-			for tries := 1; errors.Is(err, engine.ErrUnavailable) && tries < 20; tries++ { // an answer took too long to tell the time
+			for tries := 1; errors.Is(err, engine.ErrUnavailable) && tries < 20; tries++ { // an answer was too slow for a comparison
 				ahead, certain, err = ledger.CompareClocks(c.ctx(), l, c.configs[n].Address)
 			}
 			if err != nil {
@@ -44,8 +44,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestNewerSchema: a node that runs notices that a newer one has brought the schema up to
-// date, and an older program does not open it.
+// TestNewerSchema: a running node notices that a newer one has migrated the schema. An older
+// program cannot open the ledger.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)

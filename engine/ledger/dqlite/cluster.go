@@ -24,34 +24,34 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// The files of a node, which go-dqlite writes into its folder.
+// The files that go-dqlite writes into the folder of a node.
 const (
-	infoFile  = "info.yaml"    // its id and its address
-	nodesFile = "cluster.yaml" // the members that it knows
-	joinFile  = "join"         // there until it is a member
+	infoFile  = "info.yaml"    // id and address of the node
+	nodesFile = "cluster.yaml" // the members that the node knows
+	joinFile  = "join"         // exists until the node is a member
 )
 
 // database is the name of the database in the cluster.
 const database = "ledger"
 
-// Identity is what a node proves to others that it belongs to their cluster.
+// Identity proves to other nodes that this node belongs to their cluster.
 type Identity struct {
 	Certificate tls.Certificate
 	Signers     *x509.CertPool // the cluster's authority
 }
 
-// Cluster reaches the nodes of a cluster.
+// Cluster connects to the nodes of a cluster.
 type Cluster struct {
 	nodes    client.NodeStore
 	identity Identity
 	log      *slog.Logger
-	own      ownNode // empty: none of the nodes is in this process
+	own      ownNode // empty: no node runs in this process
 }
 
-// ownNode is the node that is in this process.
+// ownNode is the node that runs in this process.
 type ownNode struct{ address, socket string }
 
-// Connect reaches the cluster of the node in a folder, which need not run.
+// Connect returns the cluster of the node in a folder. That node need not run.
 func Connect(folder string, identity Identity, log *slog.Logger) (*Cluster, error) {
 	known, err := client.NewYamlNodeStore(filepath.Join(folder, nodesFile))
 	if err != nil {
@@ -67,26 +67,26 @@ func Connect(folder string, identity Identity, log *slog.Logger) (*Cluster, erro
 	return &Cluster{nodes: known, identity: identity, log: log}, nil
 }
 
-// connectTo reaches a cluster by the addresses of some of its nodes.
+// connectTo returns a cluster by the addresses of some of its nodes.
 func connectTo(addresses []string, identity Identity, log *slog.Logger) *Cluster {
 	known := client.NewInmemNodeStore()
 	var nodes []client.NodeInfo
 	for _, address := range addresses {
 		nodes = append(nodes, client.NodeInfo{Address: address})
 	}
-	_ = known.Set(context.Background(), nodes) // in memory, it cannot fail
+	_ = known.Set(context.Background(), nodes) // cannot fail in memory
 	return &Cluster{nodes: known, identity: identity, log: log}
 }
 
-// How long it takes at most to reach a node, and to learn from it who leads. A node that
-// hangs is passed over after that.
+// The longest time to connect to a node, and to learn from it which node leads. A node that
+// hangs for longer is skipped.
 const (
 	dialTimeout    = 2 * time.Second
 	attemptTimeout = 2 * time.Second
 )
 
-// maxStatements is how many statements of a node run at the same time. The leader writes one
-// after the other; reads run beside.
+// maxStatements is how many statements of a node run at once. The leader does one write at a
+// time. Reads run beside it.
 const maxStatements = 8
 
 // Open opens the ledger. now is this node's clock.
@@ -99,7 +99,7 @@ func (c *Cluster) Open(ctx context.Context, now func() time.Time) (*ledger.Ledge
 	return l, engine.AsLedgerError("of the cluster", err)
 }
 
-// connect makes what runs statements on the leader.
+// connect returns a database whose statements run on the leader.
 func (c *Cluster) connect() (*sql.DB, error) {
 	d, err := driver.New(c.nodes,
 		driver.WithDialFunc(c.dial), driver.WithLogFunc(c.logFunc()),
@@ -115,8 +115,8 @@ func (c *Cluster) connect() (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// dial connects to a node by TLS, and proves that both belong to the cluster. The node of
-// this process needs no proof, and lets nobody else in at its socket.
+// dial connects to a node over TLS, where both prove that they belong to the cluster. The node
+// of this process needs no proof: it is reached by a socket that nobody else knows.
 func (c *Cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 	if address == c.own.address && c.own.socket != "" {
 		return (&net.Dialer{}).DialContext(ctx, "unix", c.own.socket)
@@ -140,14 +140,14 @@ func (c *Cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// keepAlive finds a node that vanished within some seconds.
+// keepAlive makes a connection fail within some seconds after its node vanished.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: 3 * time.Second, Count: 3}
 
 // Member is a node of a cluster.
 type Member struct {
 	ID      uint64
 	Address string
-	Votes   bool // it counts among those of which most must have a write
+	Votes   bool // a write needs the consent of most voters
 	Leads   bool
 }
 
@@ -180,13 +180,14 @@ func listMembers(ctx context.Context, leader *client.Client) ([]Member, error) {
 	return all, nil
 }
 
-// askTimeout bounds a question to the leader, with the time to find it.
+// askTimeout is the longest time of a question to the leader. It includes the search for the
+// leader.
 const askTimeout = 20 * time.Second
 
-// findTimeout is how long a leader is looked for: an election takes a second or two.
+// findTimeout is how long the search for a leader may take. An election takes a second or two.
 const findTimeout = 10 * time.Second
 
-// connectLeader connects to the node that leads. An error is an *engine.Refusal.
+// connectLeader connects to the leading node. An error is an *engine.Refusal.
 func (c *Cluster) connectLeader(ctx context.Context) (*client.Client, error) {
 	within, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -197,7 +198,7 @@ func (c *Cluster) connectLeader(ctx context.Context) (*client.Client, error) {
 	return leader, nil
 }
 
-// describeReachability says of each node why it cannot be reached.
+// describeReachability says of each node whether it answers, or why not.
 func (c *Cluster) describeReachability(ctx context.Context) string {
 	nodes, err := c.nodes.Get(ctx)
 	if err != nil {
@@ -218,8 +219,8 @@ func (c *Cluster) describeReachability(ctx context.Context) string {
 	return strings.Join(all, "; ")
 }
 
-// Remove takes a node out of the cluster that does not come back as it was. ErrNotFound
-// if no member has the address.
+// Remove removes a node that will not come back with its data. ErrNotFound if no member has the
+// address.
 func (c *Cluster) Remove(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -251,7 +252,7 @@ func (c *Cluster) Remove(ctx context.Context, address string) error {
 	return nil
 }
 
-// logFunc passes on what go-dqlite says, which is about connections and roles.
+// logFunc logs the messages of go-dqlite, which are about connections and roles.
 func (c *Cluster) logFunc() client.LogFunc {
 	return func(level client.LogLevel, format string, args ...any) {
 		if c.log == nil {

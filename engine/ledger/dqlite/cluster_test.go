@@ -25,7 +25,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// newIdentity makes an authority, and a certificate that it has signed.
+// newIdentity makes an authority, and a certificate that it signed.
 func newIdentity(t testing.TB) dqlite.Identity {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,11 +50,11 @@ func newIdentity(t testing.TB) dqlite.Identity {
 	return dqlite.Identity{Certificate: tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, Signers: pool}
 }
 
-// cluster is some nodes in this process.
+// cluster holds some nodes in this process.
 type cluster struct {
 	t       testing.TB
 	configs []dqlite.Config
-	nodes   []*dqlite.Node // nil: it does not run
+	nodes   []*dqlite.Node // nil: the node does not run
 }
 
 func newCluster(t testing.TB, size int) *cluster {
@@ -115,7 +115,7 @@ func (c *cluster) stop(n int) {
 	c.nodes[n] = nil
 }
 
-// ctx ends before the test would hang.
+// ctx ends before the time limit of the test.
 func (c *cluster) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	c.t.Cleanup(cancel)
@@ -132,7 +132,7 @@ func (c *cluster) open(n int) *ledger.Ledger {
 	return l
 }
 
-// TestContract: on three nodes a ledger keeps to all that it keeps to in a file.
+// TestContract: a ledger on three nodes passes the same tests as one in a file.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"One": 1, "Three": 3} {
@@ -142,7 +142,7 @@ func TestContract(t *testing.T) {
 			regions, handles := 0, 0
 			ledgertest.Contract(t, func(*testing.T) ledgertest.Store {
 				regions++
-				own := fmt.Sprint(regions, "-") // a store is empty at first
+				own := fmt.Sprint(regions, "-") // so that each store is empty at first
 				return ledgertest.Store{Open: func(region string) engine.Ledger {
 					handles++
 					return c.open(handles % size).Region(own + region)
@@ -152,8 +152,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestMembers: a node that is stopped comes back, and one that lost its disk is refused
-// until it was removed.
+// TestMembers: a stopped node comes back. A node that lost its disk is refused until it was
+// removed.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)

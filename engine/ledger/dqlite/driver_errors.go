@@ -24,8 +24,8 @@ const (
 	codeFull      = 13
 )
 
-// classifyError says what an error of the driver means. Statements are keyed: one whose outcome
-// nobody knows is sent again.
+// classifyError says what an error of the driver means. Statements are keyed, so one with an
+// unknown outcome may be sent again.
 func classifyError(err error) (meaning error, again bool) {
 	if refusal := ledger.NewerSchemaError(err, "the cluster's database"); refusal != nil {
 		return refusal, false
@@ -53,15 +53,14 @@ func classifyError(err error) (meaning error, again bool) {
 	return fmt.Errorf("the ledger of the cluster: %w", err), false
 }
 
-// isMisread reports a failure whose code and message are lost. dqlite appends
-// the failure to the head of the rows that it has begun to write (gateway.c,
-// failure). The driver then reads the number of columns and the name of the
-// first one instead. SQLite's own messages have spaces, except "interrupted",
-// which means the same. The first columns that the ledger reads have names of
-// one word.
+// isMisread reports whether the driver misread a failure, so that its code and message are lost.
+// The server appends the failure to the head of the rows that it has begun to write (gateway.c
+// of dqlite, failure). The driver then reads the number of columns and the name of the first
+// column as the failure. SQLite's own messages contain spaces, except "interrupted", which means
+// the same. The first column of each query of the ledger has a name of one word.
 func isMisread(coded dqlitedriver.Error) bool { return !strings.Contains(coded.Message, " ") }
 
-// leaderlessError says that the cluster writes nothing now.
+// leaderlessError says that the cluster can write nothing now.
 func leaderlessError(why string) error {
 	return &engine.Refusal{
 		Message: "the cluster of the ledger has no leader that can be reached, and nothing is placed without it: " + why,

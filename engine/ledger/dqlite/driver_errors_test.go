@@ -13,13 +13,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestJudge: what a caller is told, and whether the statement is sent again.
-func TestJudge(t *testing.T) {
+// TestClassifyError: what a caller gets for an error of the driver, and whether the statement is sent
+// again.
+func TestClassifyError(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		err    error
-		is     error // nil: none that callers match
+		is     error // nil: no sentinel
 		again  bool
 	}{
 		"Lost":      {"A connection broke, and nobody knows whether it was done.", io.EOF, engine.ErrUnavailable, true},

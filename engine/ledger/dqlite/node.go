@@ -24,16 +24,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Config says which node of which cluster a process is.
+// Config describes a node of a cluster.
 type Config struct {
-	Folder   string   // of its data; made if it is missing
-	Address  string   // HOST:PORT, by which other nodes reach it
+	Folder   string   // for the node's data; created if missing
+	Address  string   // HOST:PORT at which other nodes reach it
 	Peers    []string // the addresses of the other nodes
 	Identity Identity
 	Log      *slog.Logger
 }
 
-// Node is a running node of a cluster.
+// Node is a node that runs in this process.
 type Node struct {
 	*Cluster
 	config   Config
@@ -43,25 +43,25 @@ type Node struct {
 	accepted sync.WaitGroup
 }
 
-// voters is how many nodes have a vote. Three outlive the loss of one.
+// voters is how many nodes vote. Three survive the loss of one.
 const voters = 3
 
-// roundTrip is what go-dqlite takes its timeouts from. An election begins when nothing was
-// heard of the leader for 15 times as long.
+// roundTrip is the network latency from which go-dqlite derives its timeouts. An election begins
+// after 15 times this time without a message of the leader.
 const roundTrip = 20 * time.Millisecond
 
-// busyTimeout is how long the leader lets a write wait for others.
+// busyTimeout is how long a write on the leader waits for other writes.
 const busyTimeout = 2 * time.Second
 
-// snapshots bound what a node keeps in memory and on disk: rows are small and few.
+// snapshots limits what a node keeps in memory and on disk. Rows are small and few.
 var snapshots = godqlite.SnapshotParams{Threshold: 1024, Trailing: 1024}
 
-// rolesCheckInterval is how often the leader sees whether the nodes have the votes that they should.
+// rolesCheckInterval is how often the leader checks which nodes vote.
 const rolesCheckInterval = 5 * time.Second
 
-// StartNode runs a node: of its folder's cluster where it is a member already, and else of the
-// cluster of its peers. Where Found has said so, it is the first of a new cluster. An error is
-// an *engine.Refusal with ErrUnavailable while no peer is in a cluster.
+// StartNode runs a node. A member rejoins the cluster in its folder. Another node joins its
+// peers' cluster. After PrepareNewCluster it is the first node of a new cluster. While no peer
+// is in a cluster, the error is an *engine.Refusal with ErrUnavailable.
 func StartNode(ctx context.Context, c Config) (*Node, error) {
 	if err := os.MkdirAll(c.Folder, 0o700); err != nil {
 		return nil, folderError(c.Folder, err)
@@ -83,8 +83,7 @@ func StartNode(ctx context.Context, c Config) (*Node, error) {
 		app.WithUnixSocket(socket), app.WithAddress(c.Address), app.WithCluster(peers), app.WithExternalConn(reach.dial, n.conns), app.WithLogFunc(reach.logFunc()),
 		app.WithVoters(voters), app.WithStandBys(0), app.WithRolesAdjustmentFrequency(rolesCheckInterval),
 		app.WithNetworkLatency(roundTrip), app.WithBusyTimeout(busyTimeout), app.WithSnapshotParams(snapshots),
-		// The node does not delete damaged files to continue: an operator
-		// decides.
+		// The node never deletes damaged files to continue. An operator decides that.
 		app.WithAutoRecovery(false),
 	}
 	if n.app, err = app.New(c.Folder, options...); err != nil {
@@ -109,7 +108,7 @@ func (n *Node) WaitUntilMember(ctx context.Context) error {
 	return nil
 }
 
-// Close hands over what the node leads, within ctx, and stops it.
+// Close hands over the leadership, within the time of ctx, and stops the node.
 func (n *Node) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, handoverTimeout)
 	defer cancel()
@@ -117,15 +116,15 @@ func (n *Node) Close(ctx context.Context) error {
 		n.config.Log.Info("the node hands nothing over", "because", err)
 	}
 	err := n.listener.Close()
-	n.accepted.Wait() // nobody sends any more
+	n.accepted.Wait() // no goroutine sends to conns now
 	close(n.conns)
 	return errors.Join(err, n.app.Close())
 }
 
-// handoverTimeout bounds how long a node looks for another one to lead.
+// handoverTimeout is how long a node may take to hand over the leadership.
 const handoverTimeout = 5 * time.Second
 
-// acceptPeers lets in other nodes, until the listener is closed.
+// acceptPeers accepts connections of other nodes until the listener is closed.
 func (n *Node) acceptPeers() {
 	for {
 		conn, err := n.listener.Accept()
@@ -140,7 +139,7 @@ func (n *Node) acceptPeers() {
 	}
 }
 
-// acceptPeer sees that who connects belongs to the cluster.
+// acceptPeer accepts a connection if its certificate belongs to the cluster.
 func (n *Node) acceptPeer(conn net.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
@@ -161,11 +160,12 @@ func (n *Node) acceptPeer(conn net.Conn) {
 	n.conns <- peerConn{secured}
 }
 
-// peerConn is a connection to which go-dqlite writes nothing of its own first: it would
-// write the answer of an HTTP server to a *tls.Conn.
+// peerConn hides the *tls.Conn from go-dqlite, which would first write the answer of an HTTP
+// server to it.
 type peerConn struct{ net.Conn }
 
-// listenAddress is the address to listen at. A name need not be this machine's own.
+// listenAddress returns the address to listen at. If the node has a name, it listens at all
+// addresses: the name may belong to another machine.
 func (c Config) listenAddress() string {
 	host, port, _ := net.SplitHostPort(c.Address)
 	if net.ParseIP(host) == nil && host != "localhost" {
@@ -174,12 +174,12 @@ func (c Config) listenAddress() string {
 	return net.JoinHostPort(host, port)
 }
 
-// peersToJoin returns the peers to join by; none if the node is a member already, or founds the
-// cluster.
+// peersToJoin returns the peers of the cluster that the node joins. It returns none if the node
+// is a member already, or founds the cluster.
 func (c Config) peersToJoin(ctx context.Context) ([]string, error) {
 	known := filepath.Join(c.Folder, infoFile)
 	_, err := os.Stat(filepath.Join(c.Folder, joinFile))
-	if err == nil { // it was stopped before it was a member
+	if err == nil { // the node stopped before it was a member
 		return c.Peers, nil
 	}
 	if _, err := os.Stat(known); err == nil {
@@ -196,7 +196,7 @@ func (c Config) peersToJoin(ctx context.Context) ([]string, error) {
 	if err := c.checkPeers(ctx); errors.Is(err, engine.ErrUnavailable) {
 		return nil, nil
 	}
-	// There is a cluster: a second one would give the same room again.
+	// There is a cluster already. A second one would give the same room again.
 	return nil, errors.Join(&engine.Refusal{
 		Message: fmt.Sprintf("the other nodes are in a cluster already, and %s was to begin another one", c.Address),
 		Hint:    fmt.Sprintf("Start it again: it joins them. If it was a member before, run on another node first: capi-bridge ledger cluster remove %s.", c.Address),
@@ -204,7 +204,7 @@ func (c Config) peersToJoin(ctx context.Context) ([]string, error) {
 	}, c.removeFoundingFile())
 }
 
-// checkPeers sees that there is a cluster to join, and that it has no member of this address.
+// checkPeers checks that the peers are in a cluster which has no member with this address.
 func (c Config) checkPeers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
@@ -225,11 +225,11 @@ func (c Config) checkPeers(ctx context.Context) error {
 	return nil
 }
 
-// foundingFile says that the node in a folder is the first one of a new cluster.
+// foundingFile is a file that marks the node in a folder as the first one of a new cluster.
 const foundingFile = "founding"
 
-// PrepareNewCluster has the node in a folder begin a new cluster when it is started. ErrConflict if it
-// is in a cluster.
+// PrepareNewCluster makes the node in a folder begin a new cluster when it starts. ErrConflict
+// if the node is in a cluster already.
 func PrepareNewCluster(folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, infoFile)); err == nil {
 		return &engine.Refusal{
@@ -251,7 +251,8 @@ func (c Config) isFounder() bool {
 	return err == nil
 }
 
-// removeFoundingFile notes that the cluster has begun: a node that loses its disk begins none anew.
+// removeFoundingFile records that the cluster has begun. So a node that loses its disk does not
+// begin a second one.
 func (c Config) removeFoundingFile() error {
 	err := os.Remove(filepath.Join(c.Folder, foundingFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -267,7 +268,7 @@ func folderError(folder string, err error) error {
 	}
 }
 
-// startError says why go-dqlite does not start a node.
+// startError says why go-dqlite cannot start a node.
 func startError(folder string, err error) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the node in %s cannot start: %v", folder, err),
@@ -278,7 +279,7 @@ func startError(folder string, err error) error {
 
 var _ client.DialFunc = (*Cluster)(nil).dial
 
-// IsLeader tells whether this node leads the cluster.
+// IsLeader reports whether this node leads the cluster.
 func (n *Node) IsLeader(ctx context.Context) (bool, error) {
 	own, err := n.app.Client(ctx)
 	if err != nil {

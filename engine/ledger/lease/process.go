@@ -49,8 +49,8 @@ var thisProcess = sync.OnceValue(func() Process {
 	return p
 })
 
-// isAlive reports whether the process and its parent are alive. seen is false
-// where they cannot be seen from here.
+// isAlive reports whether the process and its parent are alive. seen is false if they cannot be
+// seen from here.
 func (p Process) isAlive() (lives, seen bool) {
 	if p.Machine == "" || p.Machine != thisProcess().Machine {
 		return false, false

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLivesUnreadable runs out of files: a process that cannot be looked at is not
-// dead, or its live lease would be taken.
+// TestLivesUnreadable runs out of file descriptors. A process whose state cannot be read does
+// not count as dead: otherwise its lease would be taken.
 func TestLivesUnreadable(t *testing.T) {
 	dead := exec.CommandContext(t.Context(), "true")
 	if err := dead.Run(); err != nil {

@@ -19,8 +19,8 @@ func checkShownRows(t *testing.T, handle func() engine.Ledger) {
 	one := candidate(1, "az1", 1)
 	cases := map[string]struct {
 		reason  string
-		between func(t *testing.T) // what happens to the row before the inventory is read
-		after   func(t *testing.T) // and after it
+		between func(t *testing.T) // changes the row before the inventory is read
+		after   func(t *testing.T) // changes it afterwards
 		want    error
 	}{
 		"Pending": {
@@ -79,7 +79,7 @@ func checkShownRows(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkPools checks the room of storage pools beside that of the host.
+// checkPools checks the room of storage pools beside the cores and memory of the host.
 func checkPools(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	host := engine.Candidate{HostKey: "h1", DefaultPool: "fast", Free: engine.Need{
@@ -90,7 +90,7 @@ func checkPools(t *testing.T, handle func() engine.Ledger) {
 	cases := map[string]struct {
 		reason string
 		host   engine.Candidate
-		have   map[string]int64 // of another VM
+		have   map[string]int64 // bytes of another VM
 		want   map[string]int64
 		err    error
 		row    map[string]int64
@@ -133,7 +133,7 @@ func checkPools(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkHostOrder checks which host a VM gets when several have room.
+// checkHostOrder checks which of several hosts with room a VM gets.
 func checkHostOrder(t *testing.T, handle func() engine.Ledger) {
 	a1, a2, b1 := candidate(1, "az1", 4), candidate(2, "az1", 4), candidate(3, "az2", 4)
 	stepping := func(c engine.Candidate) engine.Candidate { c.Step = 2; return c }
@@ -145,7 +145,7 @@ func checkHostOrder(t *testing.T, handle func() engine.Ledger) {
 		reason string
 		group  string
 		hosts  []engine.Candidate
-		want   []string // of VMs placed one after the other by the same inventory
+		want   []string // hosts of VMs that are placed one after the other with one inventory
 	}{
 		"Rank":        {"The least rank wins, in whatever order the hosts come.", "", []engine.Candidate{b1, a2, a1}, []string{"h1", "h1", "h1", "h1", "h2"}},
 		"Step":        {"VMs that the inventory lacks move a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []string{"h1", "h2", "h1", "h2", "h1", "h2", "h1", "h2"}},
@@ -252,7 +252,7 @@ func checkMoves(t *testing.T, handle func() engine.Ledger) {
 	wantError(t, "Others' reservations are in the way.", err, engine.ErrBusy)
 }
 
-// checkCancelledCallers checks that a caller who gives up harms no one else's rows.
+// checkCancelledCallers checks that a caller who gives up does not harm the rows of others.
 func checkCancelledCallers(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	row := mustPlace(t, l, testKey, candidate(1, "az1", 1))
@@ -266,7 +266,7 @@ func checkCancelledCallers(t *testing.T, handle func() engine.Ledger) {
 		wantError(t, name, err, context.Canceled)
 	}
 	var wg sync.WaitGroup
-	for range 50 { // also amid a statement
+	for range 50 { // also in the middle of a statement
 		ctx, cancel := context.WithCancel(t.Context())
 		wg.Go(func() {
 			_, _, _ = l.Place(ctx, engine.Reservation{Key: "other", Need: need, Inventory: engine.Tag{Generation: "none"}})
@@ -280,7 +280,8 @@ func checkCancelledCallers(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkFloor checks that an inventory ends to serve when a compose is given up.
+// checkFloor checks that the ledger stops accepting an older inventory when a compose is given
+// up.
 func checkFloor(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	one, two := candidate(1, "az1", 4), candidate(2, "az1", 4)

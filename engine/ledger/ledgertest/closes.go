@@ -15,15 +15,15 @@ func newClose(holder string) engine.HostCloseRequest {
 	return engine.HostCloseRequest{HostKey: "h1", Holder: holder, Lease: engine.MaxCloseLease, Window: time.Hour}
 }
 
-// checkCloses: nothing begins on a host that is closed, and none is closed on which
-// something may have begun.
+// checkCloses checks that nothing begins on a closed host, and that no host is closed while a
+// compose may run there.
 func checkCloses(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	one, two := candidate(1, "az1", 8), candidate(2, "az1", 8)
 	other := engine.Key("default/other")
 
 	t.Run("Refuses", func(t *testing.T) {
-		old := mustPlace(t, l, other, one) // it has not asked MAAS yet, and not for long
+		old := mustPlace(t, l, other, one) // it has not asked MAAS, and counts only within the window of a close
 		dropRowsAfter(t, l, testKey, other)
 		soon := newClose("a")
 		soon.Window = 0
@@ -73,7 +73,7 @@ func checkCloses(t *testing.T, handle func() engine.Ledger) {
 		wantNoError(t, l.CloseHost(t.Context(), short))
 		time.Sleep(100 * time.Millisecond)
 		dropRowsAfter(t, l, testKey)
-		for range 2 { // the first try may find that the time is over
+		for range 2 { // the first try may remove the ended close
 			if _, _, err := l.Place(t.Context(), newReservation(t, l, testKey, one)); err == nil {
 				return
 			} else if !errors.Is(err, engine.ErrBusy) {
@@ -90,7 +90,7 @@ func checkCloses(t *testing.T, handle func() engine.Ledger) {
 		wantNoError(t, l.OpenHost(t.Context(), "h1", "b"))
 		_ = l.CloseHost(t.Context(), ahead)
 		dropRowsAfter(t, l, testKey)
-		mustPlace(t, l, testKey, one) // its inventory is of after a look at the ledger
+		mustPlace(t, l, testKey, one) // its inventory was read after the ledger removed the close
 	})
 	t.Run("Race", func(t *testing.T) {
 		for range 20 {

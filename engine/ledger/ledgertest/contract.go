@@ -1,5 +1,4 @@
-// Package ledgertest holds what every ledger must keep to, whatever it is
-// made of.
+// Package ledgertest tests what every kind of ledger must do.
 package ledgertest
 
 import (
@@ -14,19 +13,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Store is a place in which ledgers are kept, empty at first.
+// Store is a place for ledgers. It is empty at first.
 type Store struct {
-	// Open returns another handle on the ledger of a region. All handles see the
-	// same rows; they are closed by the test's end.
+	// Open returns another handle on the ledger of a region. All handles see the same rows. The
+	// test closes them at its end.
 	Open func(region string) engine.Ledger
-	// Save copies the store. restore closes all handles, and replaces the store
-	// by the copy. Save is nil for a store that ends with its process: there is
-	// nothing to copy.
+	// Save copies the store. restore closes all handles, and replaces the store by the copy.
+	// Save is nil for a store that ends with its process.
 	Save func() (restore func())
 }
 
-// Contract runs everything that an engine.Ledger promises on stores of one
-// kind.
+// Contract runs all tests of the promises of engine.Ledger, on stores of one kind.
 func Contract(t *testing.T, store func(*testing.T) Store) {
 	for name, test := range map[string]func(*testing.T, func() engine.Ledger){
 		"Rows":         checkRows,
@@ -60,17 +57,17 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 
 const testKey = engine.Key("default/web-1")
 
-// need is what the tests' VMs are made of, unless they say otherwise.
+// need is the need of the tests' VMs, unless a test names another one.
 var need = engine.Need{Cores: 1, MemoryMiB: 1024, HugePagesMiB: 512, DiskBytes: map[string]int64{"default": 8e9}}
 
-// candidate is a host with room for so many VMs of that need.
+// candidate returns a host with room for a number of VMs with that need.
 func candidate(id int, zone string, vms int64) engine.Candidate {
 	return engine.Candidate{HostKey: fmt.Sprint("h", id), Zone: zone, Rank: int64(id), DefaultPool: "default", Free: engine.Need{
 		Cores: vms * need.Cores, MemoryMiB: vms * need.MemoryMiB, HugePagesMiB: vms * need.HugePagesMiB, DiskBytes: map[string]int64{"default": vms * 8e9},
 	}}
 }
 
-// newReservation asks for one of the hosts, by an inventory that is read now.
+// newReservation asks for one of the hosts, with an inventory that is read now.
 func newReservation(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Reservation {
 	t.Helper()
 	tag, err := l.CurrentTag(t.Context())
@@ -90,7 +87,7 @@ func mustPlace(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Ca
 	return row
 }
 
-// DropRow drops the row of a key, whatever it is by now. No row is no error.
+// DropRow drops the row of a key in its present form. No row is no error.
 func DropRow(ctx context.Context, l engine.Ledger, key engine.Key) error {
 	row, err := l.Row(ctx, key)
 	switch {
@@ -102,7 +99,7 @@ func DropRow(ctx context.Context, l engine.Ledger, key engine.Key) error {
 	return l.Drop(ctx, row)
 }
 
-// dropRowsAfter has a case leave no rows to the next.
+// dropRowsAfter drops all rows at the end of a case, so that the next case starts empty.
 func dropRowsAfter(t *testing.T, l engine.Ledger, keys ...engine.Key) {
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
@@ -131,14 +128,14 @@ func withSystemID(row engine.Row, systemID string) engine.Row {
 	return row
 }
 
-// checkRows walks a row through its states, and sends every write twice.
+// checkRows takes a row through its states, and sends every write twice.
 func checkRows(t *testing.T, handle func() engine.Ledger) {
 	free := []engine.Candidate{candidate(1, "az1", 4), candidate(2, "az2", 4)}
 	first := engine.Row{Key: testKey, Name: "web-1", HostKey: "h1", Zone: "az1", Need: need, Attempt: 1, State: engine.RowPending}
 	found := engine.Row{Key: testKey, Name: "web-1", HostKey: "h2", Zone: "az2", Group: "web", Need: need, SystemID: "abc123"}
 	cases := map[string]struct {
 		reason string
-		bound  string // the system id that the row has to begin with
+		bound  string // system id of the row at the beginning
 		do     func(*testing.T, engine.Ledger) error
 		err    error
 		want   engine.Row // zero: no row
@@ -279,7 +276,7 @@ func changeRow(row engine.Row, change func(*engine.Row)) engine.Row {
 	return row
 }
 
-// checkTags checks what moves a tag.
+// checkTags checks which writes change the tag.
 func checkTags(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	host := candidate(1, "az1", 4)
@@ -310,7 +307,7 @@ func checkTags(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkRefusals checks what cannot be placed, and that it leaves no row.
+// checkRefusals checks reservations that must fail and must leave no row.
 func checkRefusals(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	host := candidate(1, "az1", 2)
@@ -350,7 +347,7 @@ func checkRefusals(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkHandles checks that one store has one truth.
+// checkHandles checks that all handles of a store see the same rows.
 func checkHandles(t *testing.T, handle func() engine.Ledger) {
 	a, b := handle(), handle()
 	row := mustPlace(t, a, testKey, candidate(1, "az1", 1))
@@ -364,7 +361,8 @@ func checkHandles(t *testing.T, handle func() engine.Ledger) {
 	mustPlace(t, a, "other", candidate(1, "az1", 1))
 }
 
-// sameRow tells that two reads gave the same row. Each tells its age at its own moment.
+// sameRow reports whether two reads returned the same row. Their ages differ, because they were
+// read at different times.
 func sameRow(a, b engine.Row) bool {
 	a.Age, b.Age = 0, 0
 	return cmp.Equal(a, b)

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkOneWinner lets many place, and then move, one key: one call each is told
-// that it may compose.
+// checkOneWinner lets many callers place, and then move, one key. Each time exactly one of them
+// is told that it may compose.
 func checkOneWinner(t *testing.T, handle func() engine.Ledger) {
 	all := openFourHandles(handle)
 	r := newReservation(t, all[0], testKey, candidate(1, "az1", 64), candidate(2, "az1", 64))
@@ -36,8 +36,8 @@ func checkOneWinner(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// openFourHandles opens as many handles. It comes before the inventory: a handle refuses one that
-// was read before its own opening.
+// openFourHandles opens four handles. Call it before the inventory is read: a handle refuses an
+// inventory from before its own opening.
 func openFourHandles(handle func() engine.Ledger) []engine.Ledger {
 	return []engine.Ledger{handle(), handle(), handle(), handle()}
 }
@@ -51,8 +51,7 @@ func runConcurrently(n int, handles []engine.Ledger, do func(int, engine.Ledger)
 	wg.Wait()
 }
 
-// checkCrowd sends more creators than there is room for, all with the same
-// inventory.
+// checkCrowd starts more creators than there is room for, all with the same inventory.
 func checkCrowd(t *testing.T, handle func() engine.Ledger) {
 	hosts := []engine.Candidate{candidate(1, "az1", 10), candidate(2, "az1", 20), candidate(3, "az2", 10)}
 	for name, scarce := range map[string]func(*engine.Need){
@@ -97,8 +96,8 @@ func checkCrowd(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkSpread places many at the same moment with the same inventory: they must not
-// all run to the best host.
+// checkSpread places many VMs at the same moment with the same inventory. They must not all get
+// the best host.
 func checkSpread(t *testing.T, handle func() engine.Ledger) {
 	hosts := []engine.Candidate{candidate(1, "az1", 64), candidate(2, "az1", 64), candidate(3, "az2", 64), candidate(4, "az2", 64)}
 	cases := map[string]struct {

@@ -25,13 +25,13 @@ var (
 	historySteps = flag.Int("ledger.steps", 150, "how many steps each client of a history takes")
 )
 
-// CheckHistories checks some histories of one kind of store with Linearizable, -ledger.histories
-// of them, from -ledger.seed on. store opens an empty one. It leaves Clients, Steps and Seed
-// open.
+// CheckHistories checks some histories of one kind of store with CheckLinearizable.
+// -ledger.histories is how many, and -ledger.seed is the first seed. store opens an empty store,
+// and leaves Clients, Steps and Seed unset.
 //
-// In a history with faults, a few calls take seconds. Now and then the judge has too many
-// orders to try, and finds in a minute neither one that explains the answers nor that there
-// is none. At most a quarter of the histories may end so, and one of two.
+// In a history with faults, a few calls take seconds. Then the judge sometimes has too many
+// orders to try: within a minute it finds neither an order that explains the answers nor that
+// there is none. At most a quarter of the histories may end so, and one of two.
 func CheckHistories(t *testing.T, store func(*testing.T) Trial) {
 	var open []uint64
 	for n := range *historyCount {
@@ -50,19 +50,19 @@ func CheckHistories(t *testing.T, store func(*testing.T) Trial) {
 	}
 }
 
-// CheckLinearizable records what clients ask a ledger for and what it answers. It wants an order
-// of all operations in which a ledger without any concurrency answers the same: each takes
-// effect once, between its call and its answer.
+// CheckLinearizable records what clients ask a ledger and what it answers. It then looks for an
+// order of all operations in which a ledger without concurrency gives the same answers. Each
+// operation takes effect once, between its call and its answer.
 //
-// A call may get no answer. Then its client leaves the key alone for a while, and reads the
-// row: a call that took effect did so by then, and any other one never does. A ledger that
-// does a write long after its caller's time was over is caught by that.
+// A call may get no answer. Then its client leaves the key alone for a while, and reads the row.
+// The call took effect by then, or it never does. So the check finds a ledger that does a write
+// long after its caller's time was over.
 //
-// As in production, only one client at a time writes a key. It makes an exception of keys
-// that nobody drops: all clients place those. They contend for the room of the hosts, and
-// read each other's rows.
+// As in production, only one client at a time writes a key. The exception are keys that nobody
+// drops: all clients place those. They compete for the room of the hosts, and read each other's
+// rows.
 //
-// It returns false where the judge could not decide, which proves nothing.
+// It returns false if the judge could not decide, which proves nothing.
 func CheckLinearizable(t *testing.T, trial Trial) (decided bool) {
 	h, last := recordHistory(t, trial)
 	recorded := time.Since(h.began)
@@ -85,7 +85,8 @@ func CheckLinearizable(t *testing.T, trial Trial) (decided bool) {
 	return verdict != porcupine.Unknown
 }
 
-// recordHistory has the clients take their steps. It returns the ledger's last generation, too.
+// recordHistory lets the clients take their steps. It also returns the last generation of the
+// ledger.
 func recordHistory(t *testing.T, trial Trial) (h *history, last string) {
 	h = newHistory(trial)
 	trial.run(t, func(n int, l engine.Ledger) {
@@ -102,7 +103,7 @@ func recordHistory(t *testing.T, trial Trial) (h *history, last string) {
 	return h, tag.Generation
 }
 
-// history is what the clients did and heard.
+// history records what the clients did and what they were answered.
 type history struct {
 	trial  Trial
 	began  time.Time
@@ -119,16 +120,16 @@ func newHistory(trial Trial) *history {
 	return &history{trial: trial, began: time.Now(), region: scarceRegion(cores, cores, contestedKeys/2)}
 }
 
-// String counts what was done.
+// String counts the operations and outcomes.
 func (h *history) String() string {
 	return fmt.Sprintf("%d operations by %d clients, %d reads among them, %d VMs placed, %d refused, %d calls without an answer",
 		len(h.operations), h.trial.Clients, h.reads, h.placed, h.refused, h.unanswered)
 }
 
-// orderSearchTimeout is how long an order is looked for.
+// orderSearchTimeout is how long the judge looks for an order.
 const orderSearchTimeout = time.Minute
 
-// findOrder looks for an order. picture shows the longest one that was found.
+// findOrder looks for an order. picture shows the longest one that it found.
 func (h *history) findOrder(last string) (verdict porcupine.CheckResult, picture func() []byte) {
 	j := historyJudge{coresByHost: map[string]int64{}, lastGeneration: last}
 	for _, host := range h.region.Hosts {
@@ -138,7 +139,7 @@ func (h *history) findOrder(last string) (verdict porcupine.CheckResult, picture
 	return verdict, func() []byte { return renderHistory(j.model(), info) }
 }
 
-// renderHistory makes a page of HTML that shows the operations and the longest order.
+// renderHistory makes an HTML page with the operations and the longest order.
 func renderHistory(model porcupine.Model, info porcupine.LinearizationInfo) []byte {
 	var page bytes.Buffer
 	if err := porcupine.Visualize(model, info, &page); err != nil {
@@ -147,14 +148,14 @@ func renderHistory(model porcupine.Model, info porcupine.LinearizationInfo) []by
 	return page.Bytes()
 }
 
-// recordOperation notes an operation that began at a time and is over.
+// recordOperation records an operation that began at a time and is over now.
 func (h *history) recordOperation(client int, began time.Time, asked call, heard result) {
 	now := time.Since(h.began)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	reads := asked.operation == opTag || asked.operation == opRow
 	switch {
-	case heard.unanswered: // of a key that others write, too: it may still be done
+	case heard.unanswered: // also for a key that others write: it may still be done
 		h.unanswered++
 		now = math.MaxInt64
 	case heard.refused != "":
@@ -170,7 +171,7 @@ func (h *history) recordOperation(client int, began time.Time, asked call, heard
 	h.appendOperation(client, began, asked, heard, now)
 }
 
-// appendOperation adds an operation to the history, which ended at a time.
+// appendOperation adds an operation that ended at a time.
 func (h *history) appendOperation(client int, began time.Time, asked call, heard result, ended time.Duration) {
 	h.operations = append(h.operations, porcupine.Operation{
 		ClientId: client, Input: asked, Call: int64(began.Sub(h.began)), Output: heard, Return: int64(ended),
@@ -178,33 +179,33 @@ func (h *history) appendOperation(client int, began time.Time, asked call, heard
 }
 
 const (
-	keysPerClient = 4  // of each client
-	contestedKeys = 12 // keys that all clients place on a host of its own, which has room for half of them
-	maxHastyCalls = 3  // calls of each client that it gives up too soon
+	keysPerClient = 4
+	contestedKeys = 12 // keys that all clients place, on a separate host with room for half of them
+	maxHastyCalls = 3  // calls that each client gives up too soon
 	// unansweredPause is how long a client leaves a key alone after a call without an answer.
 	unansweredPause = 2 * time.Second
 )
 
-// historyClient is a client.
+// historyClient is one client of a history.
 type historyClient struct {
 	*history
 	ctx    context.Context
 	number int
 	ledger engine.Ledger
 	rnd    *rand.Rand
-	latest inventory // the latest
+	latest inventory
 	hasty  int
 	vms    []*ownVM
 }
 
-// ownVM is what a client knows of a key that it alone writes.
+// ownVM is what a client knows of a key that only this client writes.
 type ownVM struct {
 	key         engine.Key
-	row         engine.Row // without a key: there is none
-	unsure      bool       // whether row may be another one by now
-	pausedUntil time.Time  // until then
+	row         engine.Row // without a key: there is no row
+	unsure      bool       // the row may have changed since
+	pausedUntil time.Time  // the client leaves the key alone until then
 
-	unanswered *call // without an answer so far; nil: none
+	unanswered *call // a call without an answer so far; nil: none
 }
 
 func (h *history) newClient(t *testing.T, n int, l engine.Ledger) *historyClient {
@@ -217,7 +218,7 @@ func (h *history) newClient(t *testing.T, n int, l engine.Ledger) *historyClient
 
 func ownKey(client, n int) engine.Key { return engine.Key(fmt.Sprintf("owner-%d/vm-%d", client, n)) }
 
-// step does what comes next for some FindVM.
+// step takes the next step of some VM.
 func (c *historyClient) step() {
 	switch c.rnd.IntN(8) {
 	case 0:
@@ -228,7 +229,7 @@ func (c *historyClient) step() {
 		if fresh {
 			c.region.BeginCompose(row)
 		}
-		if unanswered != nil { // nobody can tell whose row it is then
+		if unanswered != nil { // then nobody knows whose row it is
 			c.recordOperation(c.number, unanswered.began, *unanswered, result{unanswered: true})
 		}
 	default:
@@ -238,7 +239,7 @@ func (c *historyClient) step() {
 	}
 }
 
-// advanceVM takes a FindVM one step further on its way round.
+// advanceVM takes a VM one step further.
 func (c *historyClient) advanceVM(vm *ownVM) {
 	switch {
 	case vm.unsure || c.rnd.IntN(6) == 0:
@@ -255,7 +256,7 @@ func (c *historyClient) advanceVM(vm *ownVM) {
 		c.bind(vm)
 	case vm.row.State == engine.RowBound:
 		c.write(vm, call{operation: opLeaving, key: vm.key}, func(ctx context.Context) error { return c.ledger.MarkLeaving(ctx, vm.key) })
-		vm.unsure = true // the row has another date
+		vm.unsure = true // the row has another date now
 	default:
 		c.region.BeginRemoval(vm.key)
 		c.region.FinishRemoval(vm.key)
@@ -263,8 +264,8 @@ func (c *historyClient) advanceVM(vm *ownVM) {
 	}
 }
 
-// refreshVM reads the row of a FindVM, and so learns what became of a call without an answer. Where
-// a read may be late, it asks for room on no host: that returns the row, too.
+// refreshVM reads the row of a VM, and so learns what became of a call without an answer. If
+// reads may be late, it asks for room on no host instead: that returns the row, too.
 func (c *historyClient) refreshVM(vm *ownVM) {
 	look := c.readRow
 	if c.trial.StaleReads {
@@ -298,7 +299,7 @@ func (c *historyClient) pauseUnanswered(vm *ownVM, unanswered *call) {
 	c.unanswered++
 }
 
-// resolveUnanswered learns what became of all calls.
+// resolveUnanswered finds out what became of all calls without an answer.
 func (c *historyClient) resolveUnanswered() {
 	for _, vm := range c.vms {
 		for vm.unsure && c.ctx.Err() == nil {
@@ -308,7 +309,7 @@ func (c *historyClient) resolveUnanswered() {
 	}
 }
 
-// callContext is a ctx for one call. A few calls get less time than they need.
+// callContext returns a ctx for one call. A few calls get less time than they need.
 func (c *historyClient) callContext() (context.Context, context.CancelFunc) {
 	patience := 20 * time.Second
 	if c.hasty < maxHastyCalls && c.rnd.IntN(c.trial.Steps) < 2*maxHastyCalls {
@@ -318,7 +319,7 @@ func (c *historyClient) callContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, patience)
 }
 
-// readRow asks for a row; answered is false if no answer came.
+// readRow reads a row. answered is false if no answer came.
 func (c *historyClient) readRow(key engine.Key) (row engine.Row, answered bool) {
 	ctx, cancel := c.callContext()
 	defer cancel()
@@ -331,9 +332,9 @@ func (c *historyClient) readRow(key engine.Key) (row engine.Row, answered bool) 
 	return row, answered
 }
 
-// placeOn asks for room on some hosts, sometimes with an old inventory. Where
-// tags are not judged, it always uses a new one: old ones would cost the judge
-// minutes. unanswered is the call if no answer came.
+// placeOn asks for room on some hosts, sometimes with an old inventory. If tags are not judged,
+// it always uses a new inventory, because old ones would cost the judge minutes. unanswered is
+// the call if no answer came.
 func (c *historyClient) placeOn(ctx context.Context, key engine.Key, cores int64, hosts []engine.Candidate) (row engine.Row, fresh bool, unanswered *call) {
 	if (c.latest.hosts == nil || c.trial.StaleReads || c.rnd.IntN(4) > 0) && !c.readInventory(ctx) {
 		return engine.Row{}, false, nil
@@ -347,7 +348,7 @@ func (c *historyClient) placeOn(ctx context.Context, key engine.Key, cores int64
 	return c.place(ctx, asked)
 }
 
-// readRowByPlace asks for room on no host.
+// readRowByPlace reads a row by a Place without candidates.
 func (c *historyClient) readRowByPlace(key engine.Key) (row engine.Row, answered bool) {
 	ctx, cancel := c.callContext()
 	defer cancel()
@@ -358,7 +359,7 @@ func (c *historyClient) readRowByPlace(key engine.Key) (row engine.Row, answered
 	return row, unanswered == nil
 }
 
-// place asks for room as the call says.
+// place makes the reservation of a call.
 func (c *historyClient) place(ctx context.Context, asked call) (row engine.Row, fresh bool, unanswered *call) {
 	asked.began = time.Now()
 	row, fresh, err := c.ledger.Place(ctx, engine.Reservation{
@@ -413,7 +414,7 @@ func (c *historyClient) drop(vm *ownVM) {
 	vm.row = engine.Row{}
 }
 
-// write makes a call that only changes something.
+// write makes a call that returns no row.
 func (c *historyClient) write(vm *ownVM, asked call, do func(context.Context) error) {
 	ctx, cancel := c.callContext()
 	defer cancel()

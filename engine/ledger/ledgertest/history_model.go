@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// operation is one of the port that the history records.
+// operation is a method of engine.Ledger that the history records.
 type operation string
 
 const (
@@ -24,11 +24,11 @@ const (
 	opDrop    operation = "Drop"
 )
 
-// call is what a client asked for.
+// call is what a client asked.
 type call struct {
 	operation
 	key engine.Key
-	// Of Place: what it needs, and the inventory.
+	// Of Place: the need and the inventory.
 	cores int64
 	inventory
 	// Of Bind and Drop: the row as it was read.
@@ -37,7 +37,7 @@ type call struct {
 	began time.Time
 }
 
-// tookEffect tells whether a call took effect, by the row that is there after it.
+// tookEffect reports whether a call took effect, judged by the row that is there after it.
 func (c call) tookEffect(row engine.Row) bool {
 	switch c.operation {
 	case opPlace:
@@ -53,14 +53,14 @@ func (c call) tookEffect(row engine.Row) bool {
 
 // result is how the ledger answered.
 type result struct {
-	unanswered bool // there was no answer: it was done, is done at any time, or never
+	unanswered bool // no answer came: it was done, will be done at some time, or never
 	sequence   int64
-	row        engine.Row // without a key: there is none
+	row        engine.Row // without a key: there is no row
 	fresh      bool
 	refused    refusal
 }
 
-// refusal is why Place gave no row.
+// refusal says why Place gave no row.
 type refusal string
 
 const (
@@ -68,8 +68,8 @@ const (
 	refusedNoRoom refusal = "no room"
 )
 
-// sequentialLedger is a ledger that does one operation after the other. It is a value: what
-// changes is a copy.
+// sequentialLedger is a ledger that does one operation after the other. It is a value: each
+// change makes a copy.
 type sequentialLedger struct {
 	sequence, floor int64
 	rows            map[engine.Key]modelRow
@@ -85,13 +85,13 @@ type modelRow struct {
 // neverShown is the shownFrom of rows that no inventory shows.
 const neverShown = int64(^uint64(0) >> 1)
 
-// historyJudge is what a history is compared with.
+// historyJudge has what the judge needs beside the history.
 type historyJudge struct {
-	coresByHost    map[string]int64 // cores by host
-	lastGeneration string           // the generation of the ledger when all was over
+	coresByHost    map[string]int64
+	lastGeneration string // the generation of the ledger at the end
 }
 
-// model is the judge for porcupine.
+// model is the model for porcupine.
 func (j historyJudge) model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return sequentialLedger{} },
@@ -132,7 +132,7 @@ func describeCall(c call, r result) string {
 	return asked + ")"
 }
 
-// applyStep tells whether the ledger may answer so in a state, and the state after it.
+// applyStep reports whether the ledger may answer so in a state, and returns the next state.
 func (j historyJudge) applyStep(s sequentialLedger, c call, r result) (bool, sequentialLedger) {
 	switch c.operation {
 	case opTag:
@@ -150,14 +150,14 @@ func (j historyJudge) applyStep(s sequentialLedger, c call, r result) (bool, seq
 	}
 }
 
-// hasRow tells whether a row is the one that is there.
+// hasRow reports whether a row is in the ledger unchanged.
 func (s sequentialLedger) hasRow(key engine.Key, row engine.Row) bool {
 	have, there := s.rows[key]
 	return there == (row.Key != "") && have.host == row.HostKey && have.state == row.State && have.systemID == row.SystemID
 }
 
-// applyPlace reserves the first candidate with room, by rank. No host may ever
-// have more rows than it has room for.
+// applyPlace reserves room on the first candidate with room, by rank. No host may ever have more
+// rows than it has room for.
 func (j historyJudge) applyPlace(s sequentialLedger, c call, r result) (bool, sequentialLedger) {
 	if _, there := s.rows[c.key]; there {
 		return r.unanswered || s.hasRow(c.key, r.row) && !r.fresh, s
@@ -176,8 +176,8 @@ func (j historyJudge) applyPlace(s sequentialLedger, c call, r result) (bool, se
 	return r.fresh && r.refused == "" && after.hasRow(c.key, r.row) && after.hostLoad(host) <= j.coresByHost[host], after
 }
 
-// chooseHost is the host that gets the row; empty: none does. fits tells whether the inventory
-// alone has room.
+// chooseHost returns the host that gets the row; empty: none does. fits reports whether there is
+// room by the inventory alone.
 func (s sequentialLedger) chooseHost(c call) (host string, fits bool) {
 	least := int64(0)
 	for _, h := range slices.SortedFunc(slices.Values(c.hosts), func(a, b engine.Candidate) int { return cmp.Compare(a.HostKey, b.HostKey) }) {
@@ -197,7 +197,7 @@ func (s sequentialLedger) chooseHost(c call) (host string, fits bool) {
 	return host, fits
 }
 
-// unshownLoad is what an inventory of a sequence lacks of a host.
+// unshownLoad is the load of a host that an inventory of a sequence does not show.
 func (s sequentialLedger) unshownLoad(host string, sequence int64) (vms, cores int64) {
 	for _, row := range s.rows {
 		if row.host == host && row.shownFrom > sequence {
@@ -207,7 +207,7 @@ func (s sequentialLedger) unshownLoad(host string, sequence int64) (vms, cores i
 	return vms, cores
 }
 
-// hostLoad is what all rows of a host take.
+// hostLoad is the load of all rows on a host.
 func (s sequentialLedger) hostLoad(host string) (cores int64) {
 	_, cores = s.unshownLoad(host, -1)
 	return cores
@@ -239,8 +239,8 @@ func (s sequentialLedger) afterLeaving(key engine.Key) sequentialLedger {
 	return s.withRow(key, row)
 }
 
-// afterDrop removes a row that is as it was read. A compose that is given up ends all
-// inventories from before.
+// afterDrop removes a row if it has not changed since it was read. If that gives up a compose,
+// no older inventory may be used any more.
 func (s sequentialLedger) afterDrop(c call) sequentialLedger {
 	row, there := s.rows[c.key]
 	if !there || row.state != c.row.State || row.systemID != c.row.SystemID {
@@ -255,7 +255,7 @@ func (s sequentialLedger) afterDrop(c call) sequentialLedger {
 	return s
 }
 
-// withRow is the state with another row of a key.
+// withRow returns the state with another row for a key.
 func (s sequentialLedger) withRow(key engine.Key, row modelRow) sequentialLedger {
 	rows := maps.Clone(s.rows)
 	if rows == nil {

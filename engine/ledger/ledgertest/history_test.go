@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// faultyLedger is a ledger that says something wrong at times.
+// faultyLedger is a ledger that sometimes gives a wrong answer.
 type faultyLedger struct {
 	engine.Ledger
 	bindFunc  func(context.Context, engine.Row) error
@@ -40,9 +40,9 @@ func (l faultyLedger) Row(ctx context.Context, key engine.Key) (engine.Row, erro
 	return l.Ledger.Row(ctx, key)
 }
 
-// TestHistoriesBite records what ledgers say that are wrong. A judge that lets all of them
-// pass would let any store pass.
-func TestHistoriesBite(t *testing.T) {
+// TestWrongLedgersAreFound records histories of ledgers with wrong answers, and wants the judge to
+// reject them. A judge that accepts all of them would accept any store.
+func TestWrongLedgersAreFound(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		lie    func(engine.Ledger) engine.Ledger
@@ -91,7 +91,7 @@ func TestHistoriesBite(t *testing.T) {
 			want: porcupine.Illegal,
 		},
 		"NoReason": {
-			reason: "Who is refused must have been without room.",
+			reason: "A ledger may refuse a reservation only if room is missing.",
 			lie: func(l engine.Ledger) engine.Ledger {
 				return faultyLedger{Ledger: l, placeFunc: func(context.Context, engine.Reservation) (engine.Row, bool, error) {
 					return engine.Row{}, false, engine.ErrBusy

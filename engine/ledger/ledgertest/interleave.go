@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// interleaving is one random schedule in one region. One goroutine takes all
-// steps, so that a seed repeats it; what runs side by side is cut into steps.
+// interleaving is one random schedule in one region. One goroutine takes all steps, so that a
+// seed repeats the schedule. Concurrent work is cut into steps.
 type interleaving struct {
 	t                   *testing.T
 	rnd                 *rand.Rand
@@ -25,7 +25,7 @@ type interleaving struct {
 	totals              *interleavingTotals
 }
 
-// interleavingTotals are what the interleavings of a run came to.
+// interleavingTotals add up the results of all interleavings of a run.
 type interleavingTotals struct{ steps, placed, moved, busy, strays, lost, restored int }
 
 // inventory is a read of all hosts, one after the other.
@@ -34,12 +34,12 @@ type inventory struct {
 	hosts []engine.Candidate
 }
 
-// simulatedVM is one FindVM's life: what its owner does next.
+// simulatedVM is the life of one VM: what its owner does next.
 type simulatedVM struct {
 	key          engine.Key
 	need         engine.Need
 	row          engine.Row
-	leftInstance bool // its host has something of it left
+	leftInstance bool // its host still has an instance of it
 	next         func(*simulatedVM)
 }
 
@@ -62,7 +62,7 @@ func (s *schedule) newInterleaving() *interleaving {
 
 func (in *interleaving) step() {
 	in.totals.steps++
-	if in.rnd.IntN(60) == 0 { // an operator clears up
+	if in.rnd.IntN(60) == 0 { // an operator removes the strays
 		in.region.RemoveStrays()
 	}
 	switch in.rnd.IntN(8) {
@@ -83,7 +83,7 @@ func (in *interleaving) step() {
 	}
 }
 
-// readNextHost goes on with an inventory by one host.
+// readNextHost reads the next host of an inventory.
 func (in *interleaving) readNextHost(n int) {
 	inv := in.reads[n]
 	inv.hosts = append(inv.hosts, in.region.ReadHost(len(inv.hosts)))
@@ -103,8 +103,8 @@ func (in *interleaving) readInventory() {
 	}
 }
 
-// newReservation uses any inventory that was ever complete: caches may be old. Most are
-// rather new, or all would soon wait.
+// newReservation uses any complete inventory, because caches may be old. Most are rather new:
+// otherwise all VMs would soon wait.
 func (in *interleaving) newReservation(vm *simulatedVM) engine.Reservation {
 	age := min(int(in.rnd.ExpFloat64()*2), len(in.completeInventories)-1)
 	inv := in.completeInventories[len(in.completeInventories)-1-age]
@@ -126,7 +126,7 @@ func (in *interleaving) place(vm *simulatedVM) {
 	vm.row, vm.next, vm.leftInstance = row, in.compose, false
 }
 
-// countIfNoRoom reports whether there is no room for now.
+// countIfNoRoom reports whether the error says that there is no room now, and counts it.
 func (in *interleaving) countIfNoRoom(err error) bool {
 	if e, is := errors.AsType[*engine.Error](err); is && e.Type == engine.InsufficientResources {
 		return true
@@ -141,12 +141,12 @@ func (in *interleaving) countIfNoRoom(err error) bool {
 
 func (in *interleaving) compose(vm *simulatedVM) {
 	fate := in.rnd.IntN(12)
-	if fate < 3 { // the host failed before there was anything
+	if fate < 3 { // the host failed before it made an instance
 		vm.next = in.move
 		return
 	}
 	in.region.BeginCompose(vm.row)
-	if fate == 3 { // MAAS says that it failed, and then finds what LXD has made
+	if fate == 3 { // MAAS reports a failure, and later shows the instance that LXD made
 		in.region.LeaveStray(vm.key)
 		in.totals.strays++
 		vm.leftInstance = true
@@ -185,7 +185,7 @@ func (in *interleaving) bind(vm *simulatedVM) {
 	vm.next = []func(*simulatedVM){in.bind, in.markLeaving, in.keepVM, in.keepVM}[in.rnd.IntN(4)]
 }
 
-// keepVM lets a FindVM live for a while.
+// keepVM lets a VM live for a while.
 func (in *interleaving) keepVM(vm *simulatedVM) {
 	if in.rnd.IntN(2) == 0 {
 		vm.next = in.markLeaving
@@ -230,8 +230,8 @@ func (in *interleaving) resume(vm *simulatedVM) {
 	}
 }
 
-// clearAndRefill removes everything, and then wants all room to be there: what is
-// counted twice must not be counted for ever.
+// clearAndRefill removes everything, and then wants all room to be free. So no room stays
+// counted that nothing uses.
 func (in *interleaving) clearAndRefill() {
 	in.region.RemoveStrays()
 	for _, vm := range in.vms {

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkLists checks which rows are listed, and that they are told in full.
+// checkLists checks which rows are listed, with all their fields.
 func checkLists(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	for name, list := range map[string]func(context.Context) ([]engine.Row, error){"Pending": l.PendingRows, "Rows": l.Rows} {
@@ -51,8 +51,7 @@ func checkLists(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// checkRegions checks that two MAASes in one store, whose ids are their own, have
-// nothing to do with each other.
+// checkRegions checks that two MAASes in one store are independent, even with equal ids.
 func checkRegions(t *testing.T, s Store) {
 	one, other := s.Open("http://a.example/MAAS"), s.Open("http://b.example/MAAS")
 	host := candidate(1, "az1", 1)
@@ -74,7 +73,7 @@ func checkRegions(t *testing.T, s Store) {
 	}
 }
 
-// checkDrops checks that a row is dropped only as it was read.
+// checkDrops checks that a row is dropped only if it has not changed since it was read.
 func checkDrops(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	row := func() engine.Row {
@@ -101,8 +100,8 @@ func checkDrops(t *testing.T, handle func() engine.Ledger) {
 	wantNoError(t, l.Drop(t.Context(), engine.Row{Key: "nobody"}))
 }
 
-// checkRenews checks that only the attempt that was reserved may begin, and that
-// Since says when it did.
+// checkRenews checks that only the reserved attempt may begin, and that Since is the time when
+// it began.
 func checkRenews(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	mustPlace(t, l, testKey, candidate(1, "az1", 2), candidate(2, "az1", 2))
@@ -115,7 +114,7 @@ func checkRenews(t *testing.T, handle func() engine.Ledger) {
 	if !now.Since.After(first.Since) || now.Attempt != first.Attempt || now.HostKey != first.HostKey {
 		t.Errorf("want the same row, since later: got %+v, was %+v", now, first)
 	}
-	wantNoError(t, l.Drop(t.Context(), first)) // as it was before: nothing happens
+	wantNoError(t, l.Drop(t.Context(), first)) // the row has changed since: nothing happens
 	wantNoError(t, l.Renew(t.Context(), now))
 	wantNoError(t, l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
 	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {

@@ -6,14 +6,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkLostLedger replaces the ledger by an empty one, or by a copy, while inventories
-// from before are still about. They lack a VM of which the ledger then knows
-// nothing: room that both do not see would be given away twice.
+// checkLostLedger replaces the ledger by an empty one, or by a copy, while older inventories are
+// still in use. They lack a VM that the new ledger does not know either. Room that neither shows
+// would be given away twice.
 func checkLostLedger(t *testing.T, store func(*testing.T) Store) {
 	cases := map[string]struct {
 		reason string
 		copied bool
-		binds  int // into the ledger that takes the place
+		binds  int // in the ledger that replaces it
 	}{
 		"Empty":         {"An empty ledger's generation is another.", false, 0},
 		"EmptyCaughtUp": {"Its sequence says nothing about an inventory of another generation.", false, 3},

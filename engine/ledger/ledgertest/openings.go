@@ -7,9 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkOpenings checks that others who keep opening the ledger starve nobody. A
-// run that lists the hosts and places by that list gets its room, however often
-// the ledger was opened in between.
+// checkOpenings checks that a run gets its room although others keep opening the ledger. The run
+// lists the hosts, and then places with that list.
 func checkOpenings(t *testing.T, s Store) {
 	host := candidate(1, "az1", 100)
 	t.Run("BetweenListAndPlace", func(t *testing.T) {
@@ -29,7 +28,7 @@ func checkOpenings(t *testing.T, s Store) {
 	})
 	t.Run("Alternating", func(t *testing.T) {
 		a := s.Open("one")
-		for n := range 10 { // each opens the ledger while the other lists
+		for n := range 10 { // each run opens the ledger while the other one lists hosts
 			ra := newReservation(t, a, engine.Key(fmt.Sprint("b-", n)), host)
 			b := s.Open("one")
 			rb := newReservation(t, b, engine.Key(fmt.Sprint("c-", n)), host)
@@ -65,7 +64,7 @@ func checkOpenings(t *testing.T, s Store) {
 	})
 }
 
-// wantServes asks the ledger what it says of an inventory, which is what Place says of it.
+// wantServes wants AcceptsInventory to give this answer. Place decides in the same way.
 func wantServes(t *testing.T, l engine.Ledger, inventory engine.Tag, want bool) {
 	t.Helper()
 	if serves, err := l.AcceptsInventory(t.Context(), inventory); err != nil || serves != want {

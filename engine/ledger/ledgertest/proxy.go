@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Proxy leads connections to a service that may die and come back at another address. It
-// can lose what the service replies. It does not look into what it carries.
+// Proxy forwards connections to a service that may die and come back at another address. It can
+// lose the replies of the service. It does not look at the data.
 type Proxy struct {
 	listener net.Listener
 
 	mu     sync.Mutex
-	target string // empty: it hangs up
+	target string // empty: it closes each connection
 	links  map[*link]bool
 }
 
-// NewProxy opens one at a free port, until the test ends. It leads nowhere at first.
+// NewProxy listens at a free port until the test ends. It has no target at first.
 func NewProxy(t testing.TB) *Proxy {
 	door, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,11 +34,11 @@ func NewProxy(t testing.TB) *Proxy {
 	return p
 }
 
-// Address is where it listens.
+// Address returns the address at which the proxy listens.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// ForwardTo leads new connections to an address, and cuts those that are open. With an empty
-// address, it hangs up on who connects.
+// ForwardTo forwards new connections to an address, and cuts open ones. With an empty address,
+// the proxy closes each connection.
 func (p *Proxy) ForwardTo(to string) {
 	p.mu.Lock()
 	p.target = to
@@ -46,8 +46,8 @@ func (p *Proxy) ForwardTo(to string) {
 	p.forEachLink((*link).close)
 }
 
-// LoseReplies carries what clients ask to the service, but nothing of what it replies.
-// After a while it cuts the connections on which replies were lost.
+// LoseReplies forwards requests, but no replies. After a while it cuts the connections that lost
+// replies.
 func (p *Proxy) LoseReplies(during time.Duration) {
 	muted := p.forEachLink(func(l *link) { l.muted.Store(true) })
 	time.Sleep(during)
@@ -56,7 +56,7 @@ func (p *Proxy) LoseReplies(during time.Duration) {
 	}
 }
 
-// forEachLink does something with all connections that are open, and lists them.
+// forEachLink calls a function with each open connection, and returns them.
 func (p *Proxy) forEachLink(do func(*link)) (all []*link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *Proxy) acceptConns() {
 	}
 }
 
-// carry connects a client with the service until one of them hangs up.
+// carry forwards data between a client and the service until one of them closes the connection.
 func (p *Proxy) carry(client net.Conn, to string) {
 	defer client.Close()
 	service, err := net.Dial("tcp", to)
@@ -92,7 +92,7 @@ func (p *Proxy) carry(client net.Conn, to string) {
 	p.links[l] = true
 	current := p.target == to
 	p.mu.Unlock()
-	if !current { // it was led elsewhere meanwhile
+	if !current { // the target has changed meanwhile
 		l.close()
 	}
 	go func() {
@@ -112,7 +112,7 @@ type link struct {
 	muted           atomic.Bool
 }
 
-// Write carries what the service replies.
+// Write forwards a reply of the service to the client.
 func (l *link) Write(reply []byte) (int, error) {
 	if l.muted.Load() {
 		return len(reply), nil

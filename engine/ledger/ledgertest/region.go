@@ -10,10 +10,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Region is a model of a MAAS and its LXDs that composes whatever it is asked
-// to, room or not, and keeps the books. The zero value has no hosts.
+// Region is a model of a MAAS and its LXD servers. It composes whatever it is asked to, whether
+// there is room or not, and records the room. The zero value has no hosts.
 type Region struct {
-	// Hosts are the hosts while they are empty.
+	// Hosts are the hosts without any VM.
 	Hosts []engine.Candidate
 
 	mu            sync.Mutex
@@ -21,19 +21,19 @@ type Region struct {
 	composeCounts map[engine.Key]int
 	overCommits   []string
 
-	strays int // that there were
+	strays int // how many there were
 }
 
-// instance is an LXD instance. MAAS shows it from the end of its compose to
-// the beginning of its removal; it takes room before and after, too.
+// instance is an LXD instance. MAAS shows it from the end of its compose until its removal
+// begins. It takes room before and after that time, too.
 type instance struct {
 	host       string
 	need       engine.Need
 	isShown    bool
-	isRemoving bool // is being removed
+	isRemoving bool
 }
 
-// BeginCompose begins to make a FindVM.
+// BeginCompose begins to make a VM.
 func (r *Region) BeginCompose(row engine.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,12 +52,12 @@ func (r *Region) BeginCompose(row engine.Row) {
 	}
 }
 
-// FinishCompose ends a compose: MAAS shows the FindVM.
+// FinishCompose ends a compose: MAAS shows the VM.
 func (r *Region) FinishCompose(key engine.Key) {
 	r.changeInstance(key, func(vm *instance) { vm.isShown = true })
 }
 
-// BeginRemoval begins a removal: MAAS does not show the FindVM any more.
+// BeginRemoval begins a removal: MAAS no longer shows the VM.
 func (r *Region) BeginRemoval(key engine.Key) {
 	r.changeInstance(key, func(vm *instance) { vm.isShown, vm.isRemoving = false, true })
 }
@@ -71,8 +71,8 @@ func (r *Region) changeInstance(key engine.Key, do func(*instance)) {
 	}
 }
 
-// LeaveStray ends a compose that failed after its instance was made, and which MAAS
-// shows from now on as one that is nobody's.
+// LeaveStray ends a compose that failed after it made its instance. From now on MAAS shows the
+// instance as a machine without an owner.
 func (r *Region) LeaveStray(key engine.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *Region) FinishAll() {
 	}
 }
 
-// FindVM says where a FindVM is that MAAS shows.
+// FindVM returns where MAAS shows a VM.
 func (r *Region) FindVM(key engine.Key) (host string, need engine.Need, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *Region) FinishRemoval(key engine.Key) {
 	delete(r.vms, key)
 }
 
-// ReadHost is the nth host as MAAS shows it now.
+// ReadHost returns the nth host as MAAS shows it now.
 func (r *Region) ReadHost(n int) engine.Candidate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ func (r *Region) ReadHost(n int) engine.Candidate {
 	return host
 }
 
-// CountComposes counts how often a FindVM of this key was composed.
+// CountComposes counts how often a VM of this key was composed.
 func (r *Region) CountComposes(key engine.Key) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,8 +147,8 @@ func (r *Region) CountByHost() map[string]int {
 	return count
 }
 
-// OverCommits says what went wrong up to now: hosts that had less than
-// nothing left, and CountByHost that were there twice.
+// OverCommits describes what has gone wrong so far: hosts with less than no room, and VMs that
+// were there twice.
 func (r *Region) OverCommits() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,10 +14,9 @@ var (
 	interleavingCount = flag.Int("ledger.runs", 3, "how many interleavings to try, of 1,200 steps each")
 )
 
-// CheckNeverOverCommits interleaves inventories, creations, moves and deletions in
-// two regions at random, against MAASes that stop no one. Now and then the
-// ledger is lost, or an old copy takes its place, while inventories from
-// before are still about. -ledger.seed repeats a run.
+// CheckNeverOverCommits interleaves inventories, creates, moves and deletes in two regions at
+// random. The MAASes accept everything. Sometimes the ledger is lost, or an old copy replaces
+// it, while older inventories are still in use. -ledger.seed repeats a run.
 func CheckNeverOverCommits(t *testing.T, store func(*testing.T) Store) {
 	first := *firstSeed
 	if first == 0 {
@@ -25,7 +24,7 @@ func CheckNeverOverCommits(t *testing.T, store func(*testing.T) Store) {
 	}
 	var sum interleavingTotals
 	n := 0
-	for ; n < *interleavingCount || sum.lost == 0 && n < 10**interleavingCount; n++ { // some may all get a copy back
+	for ; n < *interleavingCount || sum.lost == 0 && n < 10**interleavingCount; n++ { // until one run has lost its ledger
 		at := first + uint64(n)
 		s := &schedule{t: t, rnd: rand.New(rand.NewPCG(at, 0)), newStore: store, store: store(t), totals: &sum}
 		s.run()
@@ -47,7 +46,7 @@ type schedule struct {
 	rnd      *rand.Rand
 	newStore func(*testing.T) Store
 	store    Store
-	copies   []func() // of the store, the newest last
+	copies   []func() // each restores a copy of the store; the newest is last
 	regions  []*interleaving
 	totals   *interleavingTotals
 }
@@ -87,11 +86,10 @@ func (s *schedule) open() {
 	}
 }
 
-// loseLedger empties the store, or replaces it by any of the copies. It does so
-// at rest: all programs have ended, and MAAS has finished their requests. No
-// ledger can promise lost room while a VM is being made that no inventory
-// shows. But inventories outlive the loss, also those under way. Each owner
-// comes back at another time.
+// loseLedger empties the store, or replaces it by one of the copies. It does so at rest: all
+// programs have ended, and MAAS has finished their requests. No ledger can keep the room of a VM
+// that is being made and that no inventory shows. But inventories outlive the loss, even those
+// that are being read. Each owner comes back at another time.
 func (s *schedule) loseLedger() {
 	for _, in := range s.regions {
 		in.region.FinishAll()

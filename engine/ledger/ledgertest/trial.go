@@ -12,27 +12,27 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Trial is how a store is tried whose parts die and whose replies get lost.
+// Trial describes a test of a store while its parts die and replies get lost.
 type Trial struct {
-	// Open opens the ledger for a client, over a connection of the client's own.
+	// Open opens the ledger for a client, over a connection of its own.
 	Open func(client int) engine.Ledger
-	// InjectFaults kills, stops and cuts off what keeps the ledger until ctx ends. All of it
-	// works again when Disturb returns. nil: nothing is disturbed.
+	// InjectFaults kills, stops and cuts off what keeps the ledger, until ctx ends. When it
+	// returns, everything works again. nil: there are no faults.
 	InjectFaults func(ctx context.Context, rnd *rand.Rand)
-	// Clients work side by side. Each takes so many steps.
+	// Clients is how many clients work at once. Each takes Steps steps.
 	Clients, Steps int
-	// Seed is that of all choices. The clients run side by side, so it does not repeat
+	// Seed is the seed of all random choices. The clients run at once, so it does not repeat
 	// their order.
 	Seed uint64
-	// StaleReads tells that a read may answer what was true before. Then the reads are
-	// not judged, and the writes are.
+	// StaleReads means that a read may answer what was true before. Then only the writes are
+	// judged.
 	StaleReads bool
 }
 
-// rnd is a source of choices, one for each use.
+// rnd returns a source of random choices, one for each use.
 func (trial Trial) rnd(use uint64) *rand.Rand { return rand.New(rand.NewPCG(trial.Seed, use)) }
 
-// run has the clients work while the store is disturbed, until all of them are done.
+// run lets the clients work, and injects faults until all clients are done.
 func (trial Trial) run(t *testing.T, work func(client int, l engine.Ledger)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -52,7 +52,7 @@ func (trial Trial) run(t *testing.T, work func(client int, l engine.Ledger)) {
 	trouble.Wait()
 }
 
-// scarceRegion has so many cores on each of its hosts.
+// scarceRegion returns a region whose hosts have this many cores each.
 func scarceRegion(cores ...int64) *Region {
 	region := &Region{}
 	for n, c := range cores {
@@ -72,9 +72,9 @@ func readInventory(region *Region, tag engine.Tag) inventory {
 	return inv
 }
 
-// CheckAcknowledgedOnce has the clients make VMs on hosts that have room for three of four. It
-// wants each write that was acknowledged to be there once, and the room to be used up and
-// never exceeded. A step is a VM.
+// CheckAcknowledgedOnce lets the clients make VMs on hosts that have room for three of four. It
+// wants each acknowledged write to be there once. It wants the room to be used up and never
+// exceeded. One step is one VM.
 func CheckAcknowledgedOnce(t *testing.T, trial Trial) {
 	total := int64(trial.Clients * trial.Steps)
 	region := scarceRegion(total/4, total/4, total/4)
@@ -95,10 +95,10 @@ func CheckAcknowledgedOnce(t *testing.T, trial Trial) {
 type acknowledgedRows struct {
 	mu   sync.Mutex
 	rows map[engine.Key]engine.Row
-	lost int // calls without an answer, each of which was made again
+	lost int // calls without an answer; each was made again
 }
 
-// wantInLedger wants the ledger to hold these rows, so many, and no other.
+// wantInLedger wants the ledger to have exactly these rows.
 func (a *acknowledgedRows) wantInLedger(t *testing.T, l engine.Ledger, want int) {
 	rows, err := l.Rows(t.Context())
 	if err != nil {
@@ -126,10 +126,10 @@ type writer struct {
 	made   *acknowledgedRows
 	key    engine.Key
 
-	unanswered bool // whether there was a call without an answer
+	unanswered bool // a call got no answer
 }
 
-// makeVM reserves room, composes and binds, and makes each call again until it is answered.
+// makeVM reserves room, composes and binds. It makes each call again until it is answered.
 func (w *writer) makeVM() {
 	row, fresh, ok := w.place()
 	if !ok {
@@ -173,7 +173,8 @@ func (w *writer) place() (row engine.Row, fresh, ok bool) {
 	return engine.Row{}, false, false
 }
 
-// callUntilAnswered makes a call until the ledger answers it, and returns a refusal.
+// callUntilAnswered makes a call until the ledger answers it. It returns the answer if it is a
+// refusal.
 func (w *writer) callUntilAnswered(call func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
@@ -194,8 +195,8 @@ func (w *writer) callUntilAnswered(call func(context.Context) error) error {
 	}
 }
 
-// isAnswer tells whether a call did, or did not do, what it was to, and the caller knows
-// which. After any other error the ledger may have done it, or may do it yet.
+// isAnswer reports whether an error says for sure that the call was or was not done. After any
+// other error the ledger may have done the call, or may do it later.
 func isAnswer(err error) bool {
 	failure, known := errors.AsType[*engine.Error](err)
 	return err == nil || errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrNotFound) || known && failure.Type == engine.InsufficientResources

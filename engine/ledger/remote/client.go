@@ -1,9 +1,10 @@
-// Package remote is a ledger that a service keeps on another machine
-// (engine/ledger/service). It is the port of engine.Ledger over HTTPS.
+// Package remote is the client of a ledger service on another machine (engine/ledger/service).
+// It implements engine.Ledger over HTTPS.
 //
-// A call whose answer does not come is sent again, with the same id, until the caller's
-// time is over: the service does it once. Where the service is a cluster, the next node is
-// asked. Where no node can be reached, a call fails; nothing is placed on a guess.
+// If no answer comes, the client sends a call again with the same id, until the caller's time is
+// over. The service does a call with one id once. If the service is a cluster, the client asks
+// the next node. If no node can be reached, the call fails: the client never guesses a
+// reservation.
 package remote
 
 import (
@@ -28,7 +29,7 @@ type Client struct {
 	outage  outage
 }
 
-// New makes a client, and asks nothing yet. An error is an *engine.SpecError.
+// New makes a client. It sends nothing yet. An error is an *engine.SpecError.
 func New(c Config) (*Client, error) {
 	addresses, trust, err := c.parse()
 	if err != nil {
@@ -40,13 +41,13 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// newHTTPClient makes what sends requests.
+// newHTTPClient makes the HTTP client that sends the requests.
 func newHTTPClient(trust *tls.Config, dialer Dialer) *http.Client {
 	if dialer == nil {
 		dialer = &net.Dialer{}
 	}
 	var protocols http.Protocols
-	protocols.SetHTTP1(true) // to tell what answers that is no ledger
+	protocols.SetHTTP1(true) // so that an error can name a server that is no ledger
 	protocols.SetHTTP2(true)
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -63,8 +64,8 @@ func newHTTPClient(trust *tls.Config, dialer Dialer) *http.Client {
 	}
 }
 
-// Check asks the service who this client is: an error says at once what is wrong with
-// the address, the certificates or the versions.
+// Check asks the service who this client is. So a wrong address, certificate or version is an
+// error at once.
 func (c *Client) Check(ctx context.Context) (wire.Client, error) {
 	answer, err := c.sendCall(ctx, wire.OpHello, wire.Call{})
 	if err != nil {
@@ -81,11 +82,11 @@ var _ ledger.Regions = (*Client)(nil)
 // Region implements ledger.Regions.
 func (c *Client) Region(name string) ledger.RegionLedger { return &Ledger{c, name} }
 
-// Close gives up the connections. Calls after it make new ones.
+// Close closes the idle connections. Later calls open new ones.
 func (c *Client) Close() error {
 	c.conns.close()
 	return nil
 }
 
-// Tag is that of all regions.
+// Tag returns the tag of the ledger, which is the same for all regions.
 func (c *Client) Tag(ctx context.Context) (engine.Tag, error) { return c.Region("").CurrentTag(ctx) }

@@ -18,15 +18,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// Config says where the service of a ledger is, and who the client is. The texts are PEM.
+// Config holds the address of a ledger service and the identity of the client. The texts are
+// PEM.
 type Config struct {
-	// Address is https://ledger.example:7443. Those of the nodes of one cluster are parted
-	// by commas.
+	// Address is https://ledger.example:7443. The addresses of several nodes are separated by
+	// commas.
 	Address     string
-	CA          string // who signs the service's certificate; empty: those that the system trusts
+	CA          string // signs the service's certificate; empty: the CAs of the system
 	Certificate string // of the client
 	Key         string
-	Files       Files  // from which CA, Certificate and Key were read
+	Files       Files  // paths of CA, Certificate and Key
 	Version     string // of the program, for the service's log
 	Dialer      Dialer // nil: the network
 }
@@ -49,8 +50,8 @@ func IsAddress(text string) bool {
 	return slices.ContainsFunc(strings.Split(text, ","), schemelessAddress.MatchString)
 }
 
-// schemelessAddress is an address without https://, like ledger.example.com:7443. As a path it
-// would be a new file in the working directory, which nobody shares.
+// schemelessAddress matches an address without https://, such as ledger.example.com:7443. As a
+// path it would name a new file in the working directory, which nobody shares.
 var schemelessAddress = regexp.MustCompile(`^[^/\\]+:[0-9]+$`)
 
 // The settings, as the front ends spell them.
@@ -61,7 +62,7 @@ const (
 	keyField     = "ledger_key"
 )
 
-// parse checks a Config. Errors are *engine.SpecErrors, and show nothing of the key.
+// parse checks a Config. Errors are *engine.SpecErrors, and never show the key.
 func (c Config) parse() ([]*url.URL, *tls.Config, error) {
 	addresses, err := parseAddresses(c.Address)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c Config) parse() ([]*url.URL, *tls.Config, error) {
 	return addresses, config, nil
 }
 
-// parseAddresses reads a list of addresses. An error names the entry that is wrong.
+// parseAddresses reads a list of addresses. An error names the invalid entry.
 func parseAddresses(text string) ([]*url.URL, error) {
 	entries := strings.Split(text, ",")
 	var all []*url.URL
@@ -116,7 +117,8 @@ func parseAddresses(text string) ([]*url.URL, error) {
 	return all, nil
 }
 
-// entryName names an entry of a list. One that may hold a password has its number alone.
+// entryName names an entry of a list. If the entry may hold a password, it gives only its
+// number.
 func entryName(number int, entry string) string {
 	if entry == "" || strings.Contains(entry, "@") {
 		return fmt.Sprint(number)
@@ -124,12 +126,12 @@ func entryName(number int, entry string) string {
 	return fmt.Sprintf("%d, %s,", number, bounded.TruncateText(bounded.OneLine(entry), 100))
 }
 
-// hostAndPort is where an address leads to.
+// hostAndPort returns the host and port of an address, with the default port 443.
 func hostAndPort(base *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(base.Hostname()), cmp.Or(base.Port(), "443"))
 }
 
-// parseAddress reads one address. wrong says what is wrong with it; empty: nothing is.
+// parseAddress reads one address. wrong says why it is invalid; empty: it is valid.
 func parseAddress(text string) (base *url.URL, wrong string) {
 	switch {
 	case text == "":

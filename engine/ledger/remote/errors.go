@@ -14,11 +14,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// noAnswerError says why a call got no answer. A lasting cause is an
+// noAnswerError says why a call got no answer. If sending it again cannot help, the error is an
 // *engine.Refusal that says what answered instead.
 func (n node) noAnswerError(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // without the address, which the sentence has
+		err = wrapped.Err // drop the address: the message has it
 	}
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return n.untrustedError(untrusted)
@@ -33,10 +33,10 @@ func (n node) noAnswerError(err error) error {
 	return &retryableError{err}
 }
 
-// isHTTP tells whether an answer begins as one of HTTP/1.
+// isHTTP reports whether an answer begins like one of HTTP/1.
 func isHTTP(record []byte) bool { return len(record) >= 5 && string(record[:5]) == "HTTP/" }
 
-// untrustedError says which certificate the service showed, and what is wrong with it.
+// untrustedError describes the certificate that the service showed, and why it is not trusted.
 func (n node) untrustedError(err *tls.CertificateVerificationError) error {
 	shown := "a certificate"
 	if len(err.UnverifiedCertificates) > 0 {
@@ -58,7 +58,8 @@ func (n node) untrustedError(err *tls.CertificateVerificationError) error {
 	}
 }
 
-// notLedgerError says what answered that is no ledger.
+// notLedgerError describes the server that answered, which is no ledger. An error of a proxy is
+// retryable.
 func (n node) notLedgerError(response *http.Response) error {
 	said := "HTTP " + safeLine(response.Status)
 	if server := response.Header.Get("Server"); server != "" {
@@ -80,7 +81,7 @@ func (n node) wrongAddressError(why string) error {
 	}
 }
 
-// unreachableError ends the patience with a service.
+// unreachableError says that the client has given up to reach the service.
 func (c *Client) unreachableError(err error) error {
 	if c.nodes.isCluster() {
 		return c.asLedgerError(fmt.Errorf("%s cannot serve, and nothing is placed without them: %s: %w", c.nodes, err.Error(), engine.ErrUnavailable))
@@ -88,7 +89,8 @@ func (c *Client) unreachableError(err error) error {
 	return c.asLedgerError(fmt.Errorf("%s cannot be reached, and nothing is placed without it: %s: %w", c.nodes, safeLine(err.Error()), engine.ErrUnavailable))
 }
 
-// unansweredError says that the caller's time is over. Of several nodes, each has a reason.
+// unansweredError says that the caller's time is over. In a cluster it has the reason of each
+// node.
 func (c *Client) unansweredError(ctx context.Context, last error) error {
 	if c.nodes.isCluster() {
 		return fmt.Errorf("%s did not answer: %s: %w", c.nodes, last.Error(), ctx.Err())
@@ -96,8 +98,8 @@ func (c *Client) unansweredError(ctx context.Context, last error) error {
 	return fmt.Errorf("%s did not answer: %w", c.nodes, ctx.Err())
 }
 
-// asLedgerError marks an error as the ledger's, unless it is one of the answers that the port
-// promises.
+// asLedgerError marks an error as the ledger's, unless it is one of the answers that
+// engine.Ledger promises.
 func (c *Client) asLedgerError(err error) error {
 	return engine.AsLedgerError(c.nodes.addresses(), err)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// ExpireFilesRead lets the next call look whether the files have changed.
+// ExpireFilesRead makes the next call check whether the files have changed.
 func (c *Client) ExpireFilesRead() {
 	c.conns.mu.Lock()
 	defer c.conns.mu.Unlock()
 	c.conns.filesReadAt = time.Time{}
 }
 
-// LeaseTableOf is where the leases of a region are kept.
+// LeaseTableOf returns the lease table of a region.
 func LeaseTableOf(l ledger.RegionLedger) lease.Table { return leaseTable{l.(*Ledger)} }

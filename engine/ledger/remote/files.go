@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Files are where the texts of a Config come from; empty: from no file. They are read
-// again while the client is in use, so that a certificate can be renewed.
+// Files are the paths from which the texts of a Config were read; empty: the text is from no
+// file. The client reads them again while it runs, so that you can renew a certificate.
 type Files struct{ CA, Certificate, Key string }
 
-// filesReadInterval is how long files are not looked at again.
+// filesReadInterval is the time between two reads of the files.
 const filesReadInterval = 30 * time.Second
 
-// connections make the HTTP client of a Config, and another one when its files change.
+// connections makes the HTTP client of a Config, and makes a new one when the files change.
 type connections struct {
 	mu          sync.Mutex
 	config      Config
@@ -24,8 +24,8 @@ type connections struct {
 	filesReadAt time.Time
 }
 
-// httpClient is the HTTP client to send by. Where files have changed and make sense, it is a
-// new one: a connection that is open goes on with the certificate with which it began.
+// httpClient returns the HTTP client for the next call. If the files have changed and are valid,
+// it makes a new one. Open connections keep the certificate with which they began.
 func (c *connections) httpClient() *http.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *connections) httpClient() *http.Client {
 	c.filesReadAt = time.Now()
 	next, err := c.config.readFiles()
 	if err != nil || next == c.config {
-		return c.http // of two files that are being written, one may be older
+		return c.http // somebody may be replacing the files: try again later
 	}
 	_, trust, err := next.parse()
 	if err != nil {
@@ -47,14 +47,14 @@ func (c *connections) httpClient() *http.Client {
 	return c.http
 }
 
-// close gives up the connections that nobody uses.
+// close closes the idle connections.
 func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.http.CloseIdleConnections()
 }
 
-// readFiles is the Config with the texts that are in its files now.
+// readFiles returns the Config with the present texts of its files.
 func (c Config) readFiles() (Config, error) {
 	for _, f := range []struct {
 		path string

@@ -24,7 +24,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/service"
 )
 
-// envFolder is, for a process that is a service, the folder that it serves from.
+// envFolder names the variable with the folder that a test service serves.
 const envFolder = "MAASLXD_TEST_SERVICE"
 
 func TestMain(m *testing.M) {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runTestService prints the address at which it serves a folder until it is killed, or whoever
-// started it is gone.
+// runTestService prints its address and serves a folder, until it is killed or its parent has
+// ended.
 func runTestService(folder string) error {
 	authority, err := access.OpenAuthority(folder, time.Now())
 	if err != nil {
@@ -67,7 +67,7 @@ func runTestService(folder string) error {
 	return server.ServeTLS(listener, "", "")
 }
 
-// killableService is a service that is a process of its own, behind a proxy.
+// killableService is a service in another process, behind a proxy.
 type killableService struct {
 	t         testing.TB
 	folder    string
@@ -89,13 +89,13 @@ func newKillableService(t testing.TB) *killableService {
 	return s
 }
 
-// start runs the service, and leads the clients to it.
+// start starts the service, and lets the proxy forward to it.
 func (s *killableService) start() {
 	s.t.Helper()
 	s.process = exec.Command(os.Args[0])
 	s.process.Env = append(os.Environ(), envFolder+"="+s.folder)
 	s.process.Stderr = os.Stderr
-	_, err := s.process.StdinPipe() // closed when this process ends
+	_, err := s.process.StdinPipe() // the pipe is closed when this process ends
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (s *killableService) kill() {
 	_ = s.process.Wait() // it was killed
 }
 
-// openerWithPrefix opens the ledger for a client of its own name and prefix.
+// openerWithPrefix opens the ledger for a client with a name and prefix of its own.
 func (s *killableService) openerWithPrefix(prefix string) func(int) engine.Ledger {
 	return func(client int) engine.Ledger {
 		s.t.Helper()
@@ -139,7 +139,7 @@ func (s *killableService) openerWithPrefix(prefix string) func(int) engine.Ledge
 	}
 }
 
-// injectFaults kills the service and loses its replies, in turns and at random moments.
+// injectFaults kills the service and loses its replies, at random moments.
 func (s *killableService) injectFaults(ctx context.Context, rnd *rand.Rand) {
 	for {
 		select {
@@ -158,8 +158,8 @@ func (s *killableService) injectFaults(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-// TestLinearizable: what clients hear of a service that is killed, and whose replies get
-// lost, is what one client after the other could have heard.
+// TestLinearizable kills the service and loses its replies. One client after the other could
+// have got the same answers.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	ledgertest.CheckHistories(t, func(t *testing.T) ledgertest.Trial {
@@ -168,7 +168,8 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// TestAcknowledgedOnce: 32 writers lose nothing that a service acknowledged which is killed.
+// TestAcknowledgedOnce: 32 writers lose no write that the service acknowledged before it was
+// killed.
 func TestAcknowledgedOnce(t *testing.T) {
 	t.Parallel()
 	s := newKillableService(t)

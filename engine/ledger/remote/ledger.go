@@ -20,19 +20,19 @@ var (
 	_ lease.Table         = leaseTable{}
 )
 
-// sendCall sends a call about the region.
+// sendCall adds the region to a call, and sends it.
 func (l *Ledger) sendCall(ctx context.Context, o wire.Operation, call wire.Call) (wire.Answer, error) {
 	call.Region = l.region
 	return l.client.sendCall(ctx, o, call)
 }
 
-// sendForError sends a call of which only the error counts.
+// sendForError sends a call, and returns only its error.
 func (l *Ledger) sendForError(ctx context.Context, o wire.Operation, call wire.Call) error {
 	_, err := l.sendCall(ctx, o, call)
 	return err
 }
 
-// sendForRow sends a call that a row answers.
+// sendForRow sends a call that is answered with a row.
 func (l *Ledger) sendForRow(ctx context.Context, o wire.Operation, call wire.Call) (engine.Row, bool, error) {
 	answer, err := l.sendCall(ctx, o, call)
 	switch {
@@ -56,8 +56,8 @@ func (l *Ledger) CurrentTag(ctx context.Context) (engine.Tag, error) {
 	return *answer.Tag, nil
 }
 
-// AcceptsInventory implements engine.Ledger. The service's opening of the
-// ledger counts as this process's.
+// AcceptsInventory implements engine.Ledger. An inventory counts from the service's opening of
+// the ledger, not from this process's.
 func (l *Ledger) AcceptsInventory(ctx context.Context, inventory engine.Tag) (bool, error) {
 	answer, err := l.sendCall(ctx, wire.OpServes, wire.Call{Inventory: &inventory})
 	return answer.Serves, err
@@ -126,8 +126,8 @@ func (l *Ledger) OpenHost(ctx context.Context, hostKey, holder string) error {
 	return l.sendForError(ctx, wire.OpOpenHost, wire.Call{HostKey: hostKey, Holder: holder})
 }
 
-// TakeOverRegion gives this region the rows of this client that another one has under its
-// name. Repeating it is safe.
+// TakeOverRegion moves this client's rows from another region into this one: the MAAS had
+// another name before. Repeating it is safe.
 func (l *Ledger) TakeOverRegion(ctx context.Context, from string) error {
 	return l.sendForError(ctx, wire.OpTakeKeys, wire.Call{From: from})
 }
@@ -137,18 +137,17 @@ func (l *Ledger) Hold(ctx context.Context, key engine.Key) (release func(), err 
 	return l.client.leases.Hold(ctx, leaseTable{l}, key)
 }
 
-// ListCutOff lists the keys that begin so and whose makers died before they gave their
-// leases back.
+// ListCutOff lists the keys with a prefix whose makers died before they gave back their leases.
 func (l *Ledger) ListCutOff(ctx context.Context, prefix string) ([]engine.Key, error) {
 	return lease.ListCutOff(ctx, leaseTable{l}, prefix)
 }
 
-// ClearCutOff notes that a state names what was made by a key: it is no longer cut off.
+// ClearCutOff records that a state names the object of a key, so that it is no longer cut off.
 func (l *Ledger) ClearCutOff(ctx context.Context, key engine.Key) error {
 	return lease.ClearCutOff(ctx, leaseTable{l}, key)
 }
 
-// leaseTable is the leases of a region.
+// leaseTable is the lease table of a region.
 type leaseTable struct{ *Ledger }
 
 // TakeLease implements lease.Table.

@@ -16,27 +16,28 @@ import (
 // node is one address of a ledger service.
 type node struct{ base *url.URL }
 
-// nodes are the addresses of one ledger: of a service, or of all nodes of a cluster. Calls
-// go to one node while it answers, and to the one that leads where it can be reached.
+// nodes holds the addresses of one ledger: one of a service, or several of the nodes of a
+// cluster. Calls go to the leading node if it can be reached. Otherwise they go to one node as
+// long as it answers.
 type nodes struct {
 	all []node
 
 	mu        sync.Mutex
-	preferred int // the index of the node that is asked first
+	preferred int // index of the node that is asked first
 	search    leaderSearch
 }
 
-// leaderSearch looks for the node that leads, as others pass on each write to it. One call at a
-// time asks another node first; the others stay with the preferred one.
+// leaderSearch looks for the leading node, because other nodes pass each write on to it. One
+// call at a time asks another node first. The other calls stay with the preferred node.
 type leaderSearch struct {
-	offset int // of the node that is asked next, from the preferred one; 0: nothing is searched
+	offset int // from the preferred node to the one that is asked next; 0: no search
 	asking bool
 	began  time.Time
 	pause  time.Duration // until the next search may begin
 }
 
-// How long a search rests after one that found no leader. Where the leader cannot be reached
-// from here, each search costs a call the wait for it.
+// The pause after a search that found no leader. If the leader cannot be reached from here, each
+// search makes one call wait for it.
 const (
 	minSearchPause = 10 * time.Second
 	maxSearchPause = 5 * time.Minute
@@ -50,10 +51,11 @@ func newNodes(addresses []*url.URL) *nodes {
 	return n
 }
 
-// isCluster tells whether there is another node to ask.
+// isCluster reports whether there are several nodes.
 func (n *nodes) isCluster() bool { return len(n.all) > 1 }
 
-// preferNextNode sends the next calls to the node after this one, unless another call has done so.
+// preferNextNode sends the next calls to the node after this one. If another call has changed
+// the preferred node already, it does nothing.
 func (n *nodes) preferNextNode(index int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,8 +66,8 @@ func (n *nodes) preferNextNode(index int) {
 
 func (n *nodes) indexAfter(index, offset int) int { return (index + offset) % len(n.all) }
 
-// chooseFirstNode returns the node that a call asks first. With searching, the
-// node may be the leader, and the call ends with finishSearchStep.
+// chooseFirstNode returns the node that a call asks first. If searching is true, that node may
+// be the leader, and the call must end with finishSearchStep.
 func (n *nodes) chooseFirstNode() (first int, searching bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,7 +78,8 @@ func (n *nodes) chooseFirstNode() (first int, searching bool) {
 	return n.indexAfter(n.preferred, n.search.offset), true
 }
 
-// finishSearchStep ends the question to one node. If it leads, calls go to it from now on.
+// finishSearchStep records whether the node that was asked leads. If it leads, it becomes the
+// preferred node.
 func (n *nodes) finishSearchStep(index int, leads bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -90,7 +93,8 @@ func (n *nodes) finishSearchStep(index int, leads bool) {
 	}
 }
 
-// startLeaderSearch notes that a node does not lead.
+// startLeaderSearch records that a node does not lead. It starts a search unless one runs or the
+// last one is too recent.
 func (n *nodes) startLeaderSearch(index int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +104,7 @@ func (n *nodes) startLeaderSearch(index int) {
 	}
 }
 
-// addresses are all of them, as a configuration names them.
+// addresses returns all addresses in the form of the attribute ledger.
 func (n *nodes) addresses() string {
 	var all []string
 	for _, each := range n.all {
@@ -109,7 +113,7 @@ func (n *nodes) addresses() string {
 	return strings.Join(all, ",")
 }
 
-// String names them for people.
+// String names the nodes for messages.
 func (n *nodes) String() string {
 	var hosts []string
 	for _, each := range n.all {
@@ -121,20 +125,19 @@ func (n *nodes) String() string {
 	return "the ledger nodes " + strings.Join(hosts, ", ")
 }
 
-// outgoingCall is a call on its way.
+// outgoingCall is a call that is being sent.
 type outgoingCall struct {
 	wire.Operation
 	id   string
 	body []byte
-	sent int // how many times, to whichever node
-	// byFollower tells that the node which answered last does not lead.
+	sent int // how many times it was sent, to any node
+	// byFollower is true if the node that answered last does not lead.
 	byFollower bool
 }
 
-// sendRound sends a call to each node until one answers it. A single node's error is
-// returned as it is.
-//
-// Several nodes may so work on one call: see nodeAnswerTimeout.
+// sendRound sends a call to one node after the other until one answers it. If there is only one
+// node, its error is returned unchanged. Several nodes may work on one call: see
+// nodeAnswerTimeout.
 func (c *Client) sendRound(ctx context.Context, call *outgoingCall) (wire.Answer, error) {
 	if !c.nodes.isCluster() {
 		answer, _, err := c.sendTo(ctx, c.nodes.all[0], call)
@@ -157,7 +160,7 @@ func (c *Client) sendRound(ctx context.Context, call *outgoingCall) (wire.Answer
 			}
 			return answer, err
 		case errors.Is(ctx.Err(), context.Canceled):
-			return wire.Answer{}, &retryableError{err} // it says nothing of the node
+			return wire.Answer{}, &retryableError{err} // the caller gave up: the node may be fine
 		}
 		c.nodes.preferNextNode(index)
 		failures = append(failures, nodeError{c.nodes.all[index], err})
@@ -171,15 +174,15 @@ func (c *Client) sendRound(ctx context.Context, call *outgoingCall) (wire.Answer
 	return wire.Answer{}, failures.roundOutcome()
 }
 
-// mayTryAnotherNode tells whether another node may do what this one did not. ErrUnavailable is
-// the answer of a node without a leader, or with a wrong clock.
+// mayTryAnotherNode reports whether another node may do what this one did not. A node without a
+// leader or with a wrong clock answers ErrUnavailable.
 func mayTryAnotherNode(err error) bool {
 	_, mismatch := errors.AsType[*protocolMismatchError](err)
 	return mismatch || isRetryable(err) || errors.Is(err, engine.ErrUnavailable)
 }
 
-// sendTo sends a call to a node, and tells whether the node answered it. The error may be
-// that of the answer.
+// sendTo sends a call to a node. answered is true if the node answered; err may then be the
+// error in its answer.
 func (c *Client) sendTo(ctx context.Context, to node, call *outgoingCall) (answer wire.Answer, answered bool, err error) {
 	call.sent++
 	answer, err = c.sendOnce(ctx, to, call)
@@ -194,18 +197,18 @@ type protocolMismatchError struct{ *engine.Refusal }
 
 func (m *protocolMismatchError) Unwrap() error { return m.Refusal }
 
-// nodeError is why a node did not do a call.
+// nodeError says why a node did not do a call.
 type nodeError struct {
 	node
 	err error
 }
 
-// roundError is why no node did a call.
+// roundError says for each node why it did not do a call.
 type roundError []nodeError
 
-// roundOutcome returns the error of a round without an answer. Another protocol
-// is final, unless a node with this protocol exists that cannot serve for now.
-// During a rolling upgrade, a cluster elects a leader several times.
+// roundOutcome returns the error of a round that no node answered. Another protocol ends the
+// call, unless some node has our protocol and only cannot serve now. During a rolling upgrade, a
+// cluster elects a leader several times.
 func (r roundError) roundOutcome() error {
 	var mismatch error
 	serving := false
@@ -223,7 +226,7 @@ func (r roundError) roundOutcome() error {
 	return &retryableError{r}
 }
 
-// Error names each node, with the reason and the way out that it gave.
+// Error names each node, with its reason and its hint.
 func (r roundError) Error() string {
 	var all []string
 	for _, f := range r {

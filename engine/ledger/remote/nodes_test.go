@@ -21,8 +21,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// configForNodes is a client's configuration for several nodes. Those that are no world are
-// addresses of something else.
+// configForNodes configures a client for several nodes, which are test nodes or other addresses.
 func configForNodes(c remote.Config, addresses ...string) remote.Config {
 	for n := range addresses {
 		addresses[n] = "https://" + addresses[n]
@@ -31,7 +30,7 @@ func configForNodes(c remote.Config, addresses ...string) remote.Config {
 	return c
 }
 
-// replyingHandler is a node that answers every call so, and says that it speaks a protocol.
+// replyingHandler is a node that gives every call the same answer, with a protocol version.
 func replyingHandler(protocol string, status int, answer wire.Answer) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -44,23 +43,23 @@ func replyingHandler(protocol string, status int, answer wire.Answer) func(http.
 	}
 }
 
-// hangingHandler is a node that takes calls and answers none.
+// hangingHandler is a node that accepts calls and never answers.
 func hangingHandler(http.Handler) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
 
-// noLeaderError is what a node of a cluster says that has no leader.
+// noLeaderError is the error of a node whose cluster has no leader.
 func noLeaderError() error {
 	return &engine.Refusal{Message: "there is no leader", Hint: "Start more nodes.", Err: engine.ErrUnavailable}
 }
 
-// stopUntilCleanup stops a node until the test ends.
+// stopUntilCleanup makes a node hang until the test ends.
 func (w *testNode) stopUntilCleanup() {
 	w.stop()
 	w.t.Cleanup(w.start)
 }
 
-// refusingAddress is an address where connections are refused.
+// refusingAddress is an address that refuses connections.
 func refusingAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,7 +70,7 @@ func refusingAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// silentAddress is an address where connections are taken and nothing is said.
+// silentAddress is an address that accepts connections and then sends nothing.
 func silentAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,13 +78,13 @@ func silentAddress(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	return listener.Addr().String() // the system accepts
+	return listener.Addr().String() // the kernel accepts connections
 }
 
-// nodeFaults are the ways in which a node does not do a call that another one does.
+// nodeFaults are the faults of a node with which another node must do the call.
 var nodeFaults = map[string]struct {
 	reason string
-	make   func(*testing.T, *testNode) string // spoils a node, and returns its address
+	make   func(*testing.T, *testNode) string // makes a node faulty, and returns its address
 }{
 	"Refused": {"Nothing listens there.", func(t *testing.T, _ *testNode) string { return refusingAddress(t) }},
 	"Dead":    {"Connections break.", func(_ *testing.T, w *testNode) string { w.stopUntilCleanup(); return w.addr }},
@@ -118,8 +117,8 @@ var nodeFaults = map[string]struct {
 	}},
 }
 
-// TestNextNode asks a cluster whose first node does not do what it is asked for. The call
-// is done by the second one, which is asked first from then on.
+// TestNextNode calls a cluster whose first node has a fault. The second node does the call, and
+// later calls ask it first.
 func TestNextNode(t *testing.T) {
 	t.Parallel()
 	for name, tc := range nodeFaults {
@@ -150,9 +149,9 @@ func TestNextNode(t *testing.T) {
 	}
 }
 
-// TestNextNodeAtOnce lets several calls meet a node that hangs. Together they leave it for
-// the next one, and pass over none: the third node is never asked. There are few calls, as
-// the next node has to answer each within seconds, also on a busy machine.
+// TestNextNodeAtOnce lets several calls meet a node that hangs. Together they move on by one
+// node only: they never ask the third node. There are few calls, because the next node has to
+// answer each within seconds, also on a busy machine.
 func TestNextNodeAtOnce(t *testing.T) {
 	t.Parallel()
 	good := newTestNode(t)
@@ -160,7 +159,7 @@ func TestNextNodeAtOnce(t *testing.T) {
 	bad.restartWith(func() { bad.wrap = hangingHandler })
 	l := mustNewClient(t, configForNodes(good.addClient("ci", allRights), bad.addr, good.addr, third.addr)).Region("mark")
 	var all sync.WaitGroup
-	for range 5 { // if each left the bad node for itself, the third would be preferred
+	for range 5 { // if each call moved on by one node, the third node would be preferred
 		all.Go(func() {
 			if _, err := l.Rows(boundedContext(t)); err != nil {
 				t.Error(err)
@@ -179,8 +178,8 @@ func TestNextNodeAtOnce(t *testing.T) {
 	}
 }
 
-// TestShortOfTime: a caller who has less time than a hung node costs still leaves it, and
-// ends no other call. The next one is answered.
+// TestShortOfTime: a caller with little time meets a node that hangs. The client still moves on
+// to the next node, and later calls do not fail at once. The next call is answered.
 func TestShortOfTime(t *testing.T) {
 	t.Parallel()
 	good := newTestNode(t)
@@ -196,8 +195,8 @@ func TestShortOfTime(t *testing.T) {
 	}
 }
 
-// TestRefusedByNode: what a node refuses for good ends the call, and no other node is
-// asked. The error names that node.
+// TestRefusedByNode: a refusal by one node ends the call, and the client asks no other node. The
+// error names that node.
 func TestRefusedByNode(t *testing.T) {
 	t.Parallel()
 	good, foreign := newTestNode(t), newTestNode(t)
@@ -222,7 +221,7 @@ func TestRefusedByNode(t *testing.T) {
 	}
 }
 
-// TestOtherProtocols: each node is asked once, and then its protocol is the error.
+// TestOtherProtocols: the client asks each node once. Then the different protocol is the error.
 func TestOtherProtocols(t *testing.T) {
 	t.Parallel()
 	a := newTestNode(t)
@@ -237,8 +236,8 @@ func TestOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestElection: a node of another protocol is no error while one of this protocol waits
-// for a leader.
+// TestElection: a node of another protocol is no error while a node of this protocol waits for a
+// leader.
 func TestElection(t *testing.T) {
 	t.Parallel()
 	newer := newTestNode(t)
@@ -259,8 +258,8 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// TestAllDown asks nodes of which none serves, until one is back. A call without the time
-// to wait ends others, which name each node and its reason.
+// TestAllDown calls nodes while none can serve, until one is back. A call that may not wait long
+// ends other calls too. Their error names each node and its reason.
 func TestAllDown(t *testing.T) {
 	t.Parallel()
 	a := newTestNode(t)
@@ -305,8 +304,8 @@ func TestAllDown(t *testing.T) {
 	}
 }
 
-// TestLeaderHangs: the node that leads cannot be reached from here. One call finds that out,
-// and the others are served by another node meanwhile.
+// TestLeaderHangs: the leading node cannot be reached from here. One call finds that out.
+// Meanwhile another node serves the other calls.
 func TestLeaderHangs(t *testing.T) {
 	t.Parallel()
 	first := newTestNode(t)
@@ -314,7 +313,7 @@ func TestLeaderHangs(t *testing.T) {
 	first.restartWith(func() { first.leads = func() bool { return false } })
 	leader.restartWith(func() { leader.wrap = hangingHandler })
 	l := mustNewClient(t, configForNodes(first.addClient("ci", allRights), first.addr, leader.addr)).Region("mark")
-	if _, err := l.Rows(boundedContext(t)); err != nil { // it learns that the first one does not lead
+	if _, err := l.Rows(boundedContext(t)); err != nil { // the client learns that the first node does not lead
 		t.Fatal(err)
 	}
 	var late, served atomic.Int64
@@ -339,8 +338,8 @@ func TestLeaderHangs(t *testing.T) {
 	}
 }
 
-// TestLeaderIsAsked: calls go to the node that leads, which others would pass writes on to.
-// Where none leads, the next one serves.
+// TestLeaderIsAsked: calls go to the leading node, because other nodes would pass writes on to
+// it. If none leads, the next node serves.
 func TestLeaderIsAsked(t *testing.T) {
 	t.Parallel()
 	first := newTestNode(t)
@@ -372,8 +371,8 @@ func TestLeaderIsAsked(t *testing.T) {
 	}
 }
 
-// TestReasonIsKept asks a node that says why it cannot serve, and hangs from then
-// on. The caller gives up while the call is sent again, and the error has the reason.
+// TestReasonIsKept calls a node that says why it cannot serve, and then hangs. The caller gives
+// up while the call is repeated. The error still has the reason.
 func TestReasonIsKept(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -398,7 +397,8 @@ func TestReasonIsKept(t *testing.T) {
 	}
 }
 
-// TestUnavailableOnce: what one service answers stays the answer: it has no other node.
+// TestUnavailableOnce: a single service answers that it is unavailable. That is the answer,
+// because there is no other node.
 func TestUnavailableOnce(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -410,8 +410,8 @@ func TestUnavailableOnce(t *testing.T) {
 	}
 }
 
-// TestThawedNode: a node that hung before it did a write does not do it when it goes on. The
-// client has asked another node, and much has happened since.
+// TestThawedNode: a node hangs before it does a write, and later continues. It does not do the
+// write: the client has asked another node, and the ledger has changed since.
 func TestThawedNode(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
@@ -454,8 +454,8 @@ func TestThawedNode(t *testing.T) {
 	}
 }
 
-// TestResentToAnotherNode loses the reply of one node to each write, which is sent again to
-// another one. That has the same ledger, and does not know the call.
+// TestResentToAnotherNode loses the reply of one node to each write. The client sends the write
+// to another node, which has the same ledger and does not know the call.
 func TestResentToAnotherNode(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
@@ -476,7 +476,7 @@ func TestResentToAnotherNode(t *testing.T) {
 	cases := map[string]struct {
 		before func(*testing.T, ledger.RegionLedger)
 		write  func(*testing.T, ledger.RegionLedger) error
-		done   string // what the ledger has then, as in TestLostReplies
+		done   string // content of the ledger afterwards, as in TestLostReplies
 	}{
 		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.RegionLedger) error {
 			made, fresh, err := l.Place(t.Context(), newReservation(t, l, key, 4))
@@ -595,7 +595,7 @@ func TestResentToAnotherNode(t *testing.T) {
 	}
 }
 
-// isWriteNamed tells whether an operation of this name writes something.
+// isWriteNamed reports whether the operation of this name writes something.
 func isWriteNamed(name string) bool {
 	for _, o := range wire.Operations {
 		if o.Name == name {

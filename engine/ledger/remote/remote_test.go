@@ -24,14 +24,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// boundedContext bounds a call that is to fail: what is refused must not be tried for long.
+// boundedContext limits a call that must fail soon, because a refused call is not repeated.
 func boundedContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// wantRefusal wants an error of a sentinel, at once, that says so and names a way out.
+// wantRefusal wants an error with a sentinel, a text and a hint.
 func wantRefusal(t *testing.T, reason string, err, sentinel error, says string) {
 	t.Helper()
 	hint := ""
@@ -46,13 +46,13 @@ func wantRefusal(t *testing.T, reason string, err, sentinel error, says string) 
 	}
 }
 
-// isWrite tells whether a request writes something.
+// isWrite reports whether a request writes something.
 func isWrite(r *http.Request) bool {
 	return slices.ContainsFunc(wire.Operations, func(o wire.Operation) bool { return o.Writes && r.URL.Path == wire.PathPrefix+o.Name })
 }
 
-// replyLosingHandler is a service that loses the replies of some writes: they are done, and the
-// stream breaks before they are answered.
+// replyLosingHandler is a service that loses the replies of some writes. It does the writes, and
+// breaks the stream before it answers.
 func replyLosingHandler(lose *atomic.Int64) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func replyLosingHandler(lose *atomic.Int64) func(http.Handler) http.Handler {
 	}
 }
 
-// TestLostReplies loses the reply to each write of the port, which is done once.
+// TestLostReplies loses the reply to each kind of write. The service does each write once.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
@@ -75,8 +75,8 @@ func TestLostReplies(t *testing.T) {
 	cases := map[string]struct {
 		before func(*testing.T, ledger.RegionLedger)
 		write  func(*testing.T, ledger.RegionLedger) error
-		// done is what the ledger has afterwards, and by how much its sequence has grown:
-		// a write that is done twice would add to it twice.
+		// done is the content of the ledger afterwards, and how much its sequence has grown. A
+		// write that is done twice adds to it twice.
 		done string
 	}{
 		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.RegionLedger) error {
@@ -158,7 +158,7 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// sequence is how far the ledger has come.
+// sequence returns the present sequence of the ledger.
 func (w *testNode) sequence() int64 {
 	w.t.Helper()
 	tag, err := w.rows.CurrentTag(w.t.Context())
@@ -168,8 +168,8 @@ func (w *testNode) sequence() int64 {
 	return tag.Sequence
 }
 
-// summarizeLedger says what the ledger of "mark" has: rows, what was added to its sequence, leases
-// and whether h1 is closed.
+// summarizeLedger describes the content of the ledger of "mark": its rows, what was added to its
+// sequence, its leases, and whether h1 is closed.
 func (w *testNode) summarizeLedger(begun int64) string {
 	w.t.Helper()
 	of := w.rows.Region("mark")
@@ -195,8 +195,8 @@ func (w *testNode) summarizeLedger(begun int64) string {
 	return text
 }
 
-// TestLostReplyAndMemory loses a reply, and then what the service remembers of it: the
-// row still tells who made it.
+// TestLostReplyAndMemory loses a reply, and then the service's cache of replies. The row still
+// tells which call made it.
 func TestLostReplyAndMemory(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -225,7 +225,7 @@ func TestLostReplyAndMemory(t *testing.T) {
 	}
 }
 
-// TestRefused: who may not is told so, and nothing is written.
+// TestRefused: a client without the right gets an error that says so, and nothing is written.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -283,8 +283,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHolders: a client goes on with its own close, and neither goes on with nor ends
-// another one's, whatever it calls itself.
+// TestHolders: a client continues its own close. It neither continues nor ends another client's
+// close, even with the same holder.
 func TestHolders(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -313,7 +313,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestCertificates: what is wrong with the certificates of either side is said.
+// TestCertificates: errors say what is wrong with the certificate of either side.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	w, stranger := newTestNode(t), newTestNode(t)
@@ -337,7 +337,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestRevoked revokes a client whose connection is open.
+// TestRevoked revokes a client while its connection is open.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -353,8 +353,8 @@ func TestRevoked(t *testing.T) {
 	wantRefusal(t, "The next request is refused.", err, engine.ErrForbidden, "client ci was revoked on")
 }
 
-// TestRenewedFiles renews the certificate of a client that is connected. Files of which
-// only one is written yet change nothing.
+// TestRenewedFiles renews the certificate of a connected client. While only one of its files is
+// new, nothing changes.
 func TestRenewedFiles(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -391,7 +391,7 @@ func TestRenewedFiles(t *testing.T) {
 	}
 }
 
-// TestExpired lets a certificate expire while the connection is open.
+// TestExpired lets a certificate expire while its connection is open.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -406,7 +406,7 @@ func TestExpired(t *testing.T) {
 	wantRefusal(t, "The next request is refused.", err, engine.ErrForbidden, "client ci expired on")
 }
 
-// TestNoLedger asks what is no ledger, and says what answered.
+// TestNoLedger calls servers that are no ledger. The error says what answered.
 func TestNoLedger(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -437,7 +437,7 @@ func TestNoLedger(t *testing.T) {
 	}
 }
 
-// sshServerAddress is a server of something else.
+// sshServerAddress returns the address of a server that speaks another protocol.
 func sshServerAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -459,7 +459,7 @@ func sshServerAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestVersions: a service of another protocol is told from this one, whatever it says.
+// TestVersions: the client recognises a service of another protocol, whatever it answers.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	for theirs, says := range map[string]string{
@@ -479,7 +479,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNewerClient: the service tells a client of another protocol what differs.
+// TestNewerClient: the service tells a client of another protocol which side is newer.
 func TestNewerClient(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -513,7 +513,7 @@ func TestDeadline(t *testing.T) {
 	}
 	w.start()
 	l := w.connectClient("ci", allRights).Region("mark")
-	if _, err := l.CurrentTag(boundedContext(t)); err != nil { // it is connected now
+	if _, err := l.CurrentTag(boundedContext(t)); err != nil { // this opens the connection
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -548,9 +548,9 @@ func TestUnreachable(t *testing.T) {
 	w.start()
 }
 
-// TestAway asks a service that is away for 200 VMs. One call tries for as long as it may,
-// and the others fail at once. When the service is back, it is found soon.
-func TestAway(t *testing.T) {
+// TestServiceIsAway calls a service that is away, for 200 VMs. One call tries until it gives up, and the
+// others fail at once. When the service is back, a call soon finds it.
+func TestServiceIsAway(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	l := w.connectClient("ci", allRights).Region("mark")
@@ -587,7 +587,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestAwayTogether lets calls wait for a service at the same time. They give up together.
+// TestAwayTogether lets calls wait for a service at the same time. They give up at the same
+// time.
 func TestAwayTogether(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -614,7 +615,7 @@ func TestAwayTogether(t *testing.T) {
 	w.start()
 }
 
-// TestRestarted starts the service anew between two calls, and during one.
+// TestRestarted restarts the service between two calls, and during a call.
 func TestRestarted(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -636,7 +637,7 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// TestCrowd lets 32 clients place at once: there is room for ten.
+// TestCrowd lets 32 clients place at once. There is room for ten.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -667,14 +668,14 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// countConnections is how many connections were begun.
+// countConnections returns how many connections were opened.
 func (w *testNode) countConnections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.connections
 }
 
-// TestConfig: what cannot be meant is refused before anything is asked.
+// TestConfig: an invalid configuration is refused before anything is sent.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
@@ -716,7 +717,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestIsAddress tells addresses from paths.
+// TestIsAddress distinguishes addresses from paths.
 func TestIsAddress(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -18,32 +18,34 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// How long a call is sent again while no answer comes: longer than a service takes to
-// start anew. One sending is given up after attemptTimeout, as its connection may be dead.
+// The client sends a call again for callRetryTimeout while no answer comes. That is longer than
+// a restart of the service takes. After attemptTimeout it gives up one attempt, because its
+// connection may be dead.
 const (
 	callRetryTimeout = 30 * time.Second
 	attemptTimeout   = 10 * time.Second
 )
 
-// nodeAnswerTimeout is how long one node of several may take to answer. A node that hangs then
-// costs seconds of a call, and the next node is asked. This is safe although the first one
-// may still do what it was asked for:
-//   - A write that both do is done once. Rows and leases keep the id of their call, and the
-//     other writes change nothing the second time.
-//   - The first node gives up at the same time (HeaderTimeout). When it goes on after it hung,
-//     it begins no write whose client has gone.
+// nodeAnswerTimeout is how long one of several nodes may take to answer. Then the client asks
+// the next node, so a node that hangs costs a call only seconds. The first node may still do the
+// call. That is safe:
+//
+//   - A write that both nodes do counts once. Rows and leases keep the id of their call. Other
+//     writes change nothing the second time.
+//   - The first node gives up at the same time (HeaderTimeout). A node that hung begins no write
+//     whose client has gone.
 const nodeAnswerTimeout = 3 * time.Second
 
 var errNodeAnswerTimeout = fmt.Errorf("no answer came within %s", nodeAnswerTimeout)
 
-// Pauses between two sendings, with jitter.
+// The pause between two attempts doubles from minRetryPause to maxRetryPause, with jitter.
 const (
 	minRetryPause = 50 * time.Millisecond
 	maxRetryPause = 2 * time.Second
 )
 
-// sendCall sends a call until it is answered. All calls may be sent again: reads change
-// nothing, and writes have an id.
+// sendCall sends a call until it is answered. That is safe for all calls: reads change nothing,
+// and writes have an id.
 func (c *Client) sendCall(ctx context.Context, o wire.Operation, call wire.Call) (wire.Answer, error) {
 	body, err := json.Marshal(call)
 	if err != nil {
@@ -68,7 +70,7 @@ func (c *Client) sendCall(ctx context.Context, o wire.Operation, call wire.Call)
 			return answer, c.asLedgerError(err)
 		}
 		if last == nil || ctx.Err() == nil {
-			last = err // a round that the caller's deadline cut off says less than the one before
+			last = err // a round that the deadline cut off says less than the one before
 		}
 		if err := c.giveUpIfDue(ctx, sending, began, probe, last); err != nil {
 			return wire.Answer{}, err
@@ -80,9 +82,10 @@ func (c *Client) sendCall(ctx context.Context, o wire.Operation, call wire.Call)
 	}
 }
 
-// giveUpIfDue says why a call is not sent again that got no answer; nil: it is. A heartbeat
-// waits for less than others, and so ends no other call. Neither does a call that has not
-// been sent to each node.
+// giveUpIfDue returns the error that ends a call without an answer. It returns nil if the call
+// is to be sent again. A call that gives up makes later calls fail at once (outage). There are
+// two exceptions: a heartbeat, which waits for less time than other calls, and a call that was
+// not sent to each node.
 func (c *Client) giveUpIfDue(ctx context.Context, call *outgoingCall, began time.Time, probe bool, last error) error {
 	switch other := c.outage.giveUpErrorSince(began); {
 	case ctx.Err() != nil:
@@ -101,21 +104,21 @@ func (c *Client) giveUpIfDue(ctx context.Context, call *outgoingCall, began time
 	return nil
 }
 
-// retryableError is why a call has no answer yet.
+// retryableError says why a call has no answer yet.
 type retryableError struct{ err error }
 
 func (p *retryableError) Error() string { return p.err.Error() }
 
 func (p *retryableError) Unwrap() error { return p.err }
 
-// isRetryable tells whether sending the call again may help.
+// isRetryable reports whether sending the call again may help.
 func isRetryable(err error) bool {
 	_, lost := errors.AsType[*retryableError](err)
 	return lost || errors.Is(err, wire.ErrShuttingDown) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// sendOnce sends a call to a node, and reads the answer. Without an answer the
-// error is a *retryableError.
+// sendOnce sends a call to a node, and reads the answer. If no answer comes, the error is a
+// *retryableError.
 func (c *Client) sendOnce(ctx context.Context, to node, call *outgoingCall) (wire.Answer, error) {
 	whole := timeLeft(ctx)
 	ctx, cancel := context.WithTimeout(ctx, min(attemptTimeout, whole))
@@ -144,8 +147,8 @@ func (c *Client) sendOnce(ctx context.Context, to node, call *outgoingCall) (wir
 	return to.readAnswer(response)
 }
 
-// doRequest sends a request. One node of several has nodeAnswerTimeout to begin its answer, which may
-// then take longer to read.
+// doRequest sends a request. In a cluster a node must begin its answer within nodeAnswerTimeout.
+// Reading the answer may take longer.
 func (c *Client) doRequest(request *http.Request) (*http.Response, error) {
 	if !c.nodes.isCluster() {
 		return c.conns.httpClient().Do(request)
@@ -160,7 +163,7 @@ func (c *Client) doRequest(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// readAnswer reads the answer of a node. If it breaks off, the error is a
+// readAnswer reads the answer of a node. If the connection breaks meanwhile, the error is a
 // *retryableError.
 func (n node) readAnswer(response *http.Response) (wire.Answer, error) {
 	text, err := bounded.ReadAll(response.Body, wire.AnswerLimits)
@@ -177,7 +180,7 @@ func (n node) readAnswer(response *http.Response) (wire.Answer, error) {
 	return answer, nil
 }
 
-// timeLeft is how long the caller of a call waits.
+// timeLeft returns how long the caller of a call still waits.
 func timeLeft(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return time.Until(end)
@@ -185,7 +188,7 @@ func timeLeft(ctx context.Context) time.Duration {
 	return callRetryTimeout
 }
 
-// checkProtocol sees that a ledger of the same protocol answers.
+// checkProtocol refuses an answer of a server that is no ledger, or has another protocol.
 func (n node) checkProtocol(response *http.Response) error {
 	theirs := response.Header.Get(wire.HeaderProtocol)
 	var message string

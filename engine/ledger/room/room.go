@@ -19,7 +19,7 @@ type Occupancy struct {
 	// ServingSequences are the sequences of that generation's inventories that
 	// are new enough.
 	ServingSequences struct{ From, To int64 }
-	ClosedHosts      []string // hosts
+	ClosedHosts      []string
 	UnshownLoads     []Load
 	Peers            []PeerCount
 }
@@ -37,7 +37,7 @@ type Load struct {
 
 // PeerCount counts the VMs of a group on a host.
 type PeerCount struct {
-	Host, Zone string // the zone that the host was in
+	Host, Zone string // Zone is where the host was when the VM was placed
 	VMs        int64
 }
 
@@ -82,8 +82,8 @@ func (t *Occupancy) ChooseHost(r engine.Reservation, excluded []string) (best en
 	return best, ok
 }
 
-// countPeersByZone counts the group's VMs. One counts in the zone that its host is in now, if the
-// inventory shows that host, and else in the one that it was in.
+// countPeersByZone counts the group's VMs by zone. A VM counts in the present zone of its host,
+// if the inventory shows that host. Otherwise it counts in the zone that the host was in.
 func (t *Occupancy) countPeersByZone(shown []engine.Candidate) map[string]int64 {
 	zones, count := map[string]string{}, map[string]int64{}
 	for _, c := range shown {
@@ -107,8 +107,8 @@ func (t *Occupancy) countPeersByHost() map[string]int64 {
 	return count
 }
 
-// sumUnshownLoads sums up what an inventory does not show of each host. The disks are those of all of
-// its VMs.
+// sumUnshownLoads adds up, for each host, the loads that an inventory does not show. The disks
+// are the sums for all VMs of a load.
 func (t *Occupancy) sumUnshownLoads(inventory engine.Tag) map[string]Load {
 	all := map[string]Load{}
 	for _, u := range t.UnshownLoads {
@@ -122,7 +122,8 @@ func (t *Occupancy) sumUnshownLoads(inventory engine.Tag) map[string]Load {
 		sum.VMs, sum.Cores = sum.VMs+u.VMs, sum.Cores+u.Cores
 		sum.MemoryMiB, sum.HugePagesMiB = sum.MemoryMiB+u.MemoryMiB, sum.HugePagesMiB+u.HugePagesMiB
 		for pool, bytes := range u.Disks {
-			// A sum beyond all measure ends at the largest number, so that nothing fits beside it.
+			// A sum that is too large becomes the largest number, so that nothing fits beside
+			// it.
 			sum.Disks[pool] += min(bytes, math.MaxInt64/u.VMs) * u.VMs
 			if sum.Disks[pool] < 0 {
 				sum.Disks[pool] = math.MaxInt64
@@ -133,7 +134,7 @@ func (t *Occupancy) sumUnshownLoads(inventory engine.Tag) map[string]Load {
 	return all
 }
 
-// leavesRoomFor tells whether a host has room for a need beside the load.
+// leavesRoomFor reports whether a host has room for a need beside the load.
 func (sum Load) leavesRoomFor(need engine.Need, c engine.Candidate) bool {
 	disks := DisksOnHost(need, c)
 	if !FitsFreeRoom(need, disks, c.Free) {
@@ -148,7 +149,8 @@ func (sum Load) leavesRoomFor(need engine.Need, c engine.Candidate) bool {
 		sum.HugePagesMiB <= c.Free.HugePagesMiB-need.HugePagesMiB
 }
 
-// DisksOnHost names the host's default pool where the need leaves it open.
+// DisksOnHost returns the disks of a need by storage pool. A disk without a pool goes to the
+// default pool of the host.
 func DisksOnHost(need engine.Need, c engine.Candidate) map[string]int64 {
 	disks := make(map[string]int64, len(need.DiskBytes))
 	for pool, bytes := range need.DiskBytes {
@@ -160,11 +162,11 @@ func DisksOnHost(need engine.Need, c engine.Candidate) map[string]int64 {
 	return disks
 }
 
-// FitsFreeRoom compares a need, whose disks are those on the host, with what the
-// inventory alone says.
+// FitsFreeRoom reports whether a need fits into the free room that the inventory shows. The
+// disks of the need are those on the host.
 func FitsFreeRoom(need engine.Need, disks map[string]int64, free engine.Need) bool {
 	for pool, bytes := range disks {
-		// Below zero are sums beyond all measure.
+		// A number below zero is a sum that is too large.
 		if left, ok := free.DiskBytes[pool]; !ok || left < bytes || bytes < 0 {
 			return false
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// newHost has so many cores, and a storage pool of 100 bytes.
+// newHost returns a host with this many cores, and a storage pool of 100 bytes.
 func newHost(key, zone string, rank, cores int64) engine.Candidate {
 	return engine.Candidate{HostKey: key, Zone: zone, Rank: rank, Step: 10, DefaultPool: "default", Free: engine.Need{
 		Cores: cores, MemoryMiB: 1024, HugePagesMiB: 512, DiskBytes: map[string]int64{"default": 100},
 	}}
 }
 
-// newOccupancy is what a ledger has for inventories of sequences 5 to 9.
+// newOccupancy returns the occupancy for inventories of sequences 5 to 9.
 func newOccupancy(edit func(*room.Occupancy)) *room.Occupancy {
 	t := &room.Occupancy{Region: "mark", Inventory: engine.Tag{Generation: "g", Sequence: 5}, Group: "web"}
 	t.ServingSequences.From, t.ServingSequences.To = 5, 9
@@ -22,7 +22,7 @@ func newOccupancy(edit func(*room.Occupancy)) *room.Occupancy {
 	return t
 }
 
-// newReservation is a VM of one core and ten bytes, by an inventory of sequence 7.
+// newReservation asks for one core and ten bytes, with an inventory of sequence 7.
 func newReservation(hosts ...engine.Candidate) engine.Reservation {
 	return engine.Reservation{
 		Key: "ci/web-1", Group: "web", Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"": 10}},
@@ -30,7 +30,7 @@ func newReservation(hosts ...engine.Candidate) engine.Reservation {
 	}
 }
 
-// TestChoose: what keeps a VM from a host, and which one it gets.
+// TestChoose: which host a VM gets, and why others are excluded.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	small, large, far := newHost("h1", "az1", 1, 1), newHost("h2", "az1", 2, 4), newHost("h3", "az2", 3, 4)
@@ -75,7 +75,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAdd: VMs that are placed one after the other count each other.
+// TestAdd: VMs that are placed one after the other count for each other.
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	all := newOccupancy(func(*room.Occupancy) {})
@@ -100,8 +100,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestIsFor: what was read for one reservation serves another one only if nothing is missing
-// for that one.
+// TestIsFor: an occupancy that was read for one reservation is used for another only if it lacks
+// nothing.
 func TestIsFor(t *testing.T) {
 	t.Parallel()
 	all := newOccupancy(func(*room.Occupancy) {})

@@ -9,10 +9,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// maxNameBytes is how long the name of a region or a key may be, in bytes.
+// maxNameBytes is the longest name of a region or key, in bytes.
 const maxNameBytes = 1024
 
-// checkCall refuses what the client has no right to, and calls that lack something.
+// checkCall refuses a call for which the client has no right, or which lacks a field.
 func (r *request) checkCall() error {
 	c := r.call
 	if r.isComplete != nil && !r.isComplete(c) {
@@ -33,7 +33,7 @@ func (r *request) checkCall() error {
 	return nil
 }
 
-// checkRegion refuses regions that the client may not use.
+// checkRegion refuses a region that the client may not use.
 func (r *request) checkRegion(region string) error {
 	if len(region) <= maxNameBytes && r.client.MayUse(region) {
 		return nil
@@ -45,7 +45,7 @@ func (r *request) checkRegion(region string) error {
 	}
 }
 
-// checkKey refuses keys whose rows belong to others.
+// checkKey refuses a key that the client may not write.
 func (r *request) checkKey(key engine.Key) error {
 	if len(key) <= maxNameBytes && r.client.MayWrite(key) {
 		return nil
@@ -59,7 +59,7 @@ func (r *request) checkKey(key engine.Key) error {
 
 func safeText(text string) string { return bounded.TruncateText(bounded.OneLine(text), 200) }
 
-// execute does what is asked.
+// execute does the call.
 func (r *request) execute(ctx context.Context) wire.Answer {
 	var answer wire.Answer
 	if err := r.run(ctx, r, r.service.Ledger.Region(r.call.Region), &answer); err != nil {

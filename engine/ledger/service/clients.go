@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// LedgerClients keep the clients of a service in its ledger, so that all nodes of a cluster know
-// them. A node asks again after a second whether one was revoked.
+// LedgerClients keeps the clients of a service in its ledger, so that all nodes of a cluster
+// know them. A node asks again after a second whether a client was revoked.
 type LedgerClients struct {
 	ledger *ledger.Ledger
 	mu     sync.Mutex
-	cache  map[string]cachedClient // by the fingerprint
+	cache  map[string]cachedClient // by fingerprint
 }
 
 type cachedClient struct {
@@ -25,8 +25,8 @@ type cachedClient struct {
 	read time.Time
 }
 
-// clientCacheTTL is how long a client is not asked about again: each request would cost a
-// question to the leader otherwise.
+// clientCacheTTL is how long a client stays in the cache. Without a cache, each request would
+// cost a call to the leader.
 const clientCacheTTL = time.Second
 
 var _ access.ClientStore = (*LedgerClients)(nil)
@@ -96,7 +96,7 @@ func decodeClientNote(fingerprint, note string) (client access.Client, err error
 func encodeClientNote(client access.Client) string {
 	text, err := json.Marshal(client)
 	if err != nil {
-		panic(err) // texts and times can always be written
+		panic(err) // texts and times can always be marshalled
 	}
 	return string(text)
 }

@@ -22,13 +22,14 @@ const (
 	maxCloseWindow       = time.Hour
 )
 
-// clientTurns let each client have so many requests worked on at once.
+// clientTurns limits how many requests of one client are worked on at once.
 type clientTurns struct {
 	mu       sync.Mutex
 	byClient map[string]chan struct{}
 }
 
-// waitForTurn waits for a turn of a client, which ends with giveBack.
+// waitForTurn waits until a request of a client may be worked on. The caller ends that with
+// giveBack.
 func (t *clientTurns) waitForTurn(ctx context.Context, client string) (giveBack func(), err error) {
 	t.mu.Lock()
 	if t.byClient == nil {
@@ -48,8 +49,8 @@ func (t *clientTurns) waitForTurn(ctx context.Context, client string) (giveBack 
 	}
 }
 
-// checkBounds refuses texts that no name is as long as, and closes of a host that would
-// last for too long.
+// checkBounds refuses texts that are longer than any name, and closes of a host that would last
+// too long.
 func checkBounds(call wire.Call) error {
 	if text := findLongText(reflect.ValueOf(call)); text != "" {
 		return invalidCallError(fmt.Sprintf("a text in the call is %d bytes long, and at most %d are taken", len(text), maxNameBytes))
@@ -61,7 +62,7 @@ func checkBounds(call wire.Call) error {
 	return nil
 }
 
-// findLongText finds a text that is too long; empty: there is none.
+// findLongText names a field with a text that is too long; empty: there is none.
 func findLongText(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.String:
@@ -94,8 +95,8 @@ func findLongText(v reflect.Value) string {
 	return ""
 }
 
-// LimitConnections bounds the connections of one address, and of all. One that is too many is closed
-// at once: its client tries again.
+// LimitConnections limits the connections of each address, and of all addresses. It closes one
+// too many at once, and its client tries again.
 func LimitConnections(l net.Listener) net.Listener {
 	return &limitedListener{Listener: l, maxPerAddress: maxConnsPerAddress, maxTotal: maxConns, byAddress: map[string]int{}}
 }
@@ -107,7 +108,7 @@ type limitedListener struct {
 
 	mu        sync.Mutex
 	total     int
-	byAddress map[string]int // by address
+	byAddress map[string]int
 }
 
 // Accept implements net.Listener.
@@ -128,7 +129,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// addConns adds to the connections of an address, unless they become too many.
+// addConns counts further connections of an address. It returns false if there would be too
+// many.
 func (l *limitedListener) addConns(host string, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// TestBounds: what no client of ours sends is refused before the ledger is asked.
+// TestBounds: calls that no client of ours sends are refused before they reach the ledger.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxNameBytes+1)
@@ -55,8 +55,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTurns: a client whose bodies do not come has its turns taken, and no other client
-// waits for it.
+// TestTurns: one client sends no bodies, and so uses up its turns. No other client waits for it.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	d := newTestService(t)
@@ -96,8 +95,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestLimit: connections beyond those of one address are closed, and count no more when
-// one has ended.
+// TestLimit: further connections of one address are closed. They are accepted again when one has
+// ended.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -117,7 +116,7 @@ func TestLimit(t *testing.T) {
 			conns <- conn
 		}
 	}()
-	// dial tells whether the listener has let a connection in.
+	// dial reports whether the listener accepted a connection.
 	dial := func() bool {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", inner.Addr().String())
 		if err != nil {
@@ -132,7 +131,7 @@ func TestLimit(t *testing.T) {
 		t.Error("want two connections, and no third one")
 	}
 	first := <-conns
-	for range 2 { // closing twice counts once
+	for range 2 { // a second Close does not count
 		_ = first.Close()
 	}
 	if !dial() || dial() {

@@ -8,18 +8,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// operation is a call of the port, and what the client must have the right to.
+// operation is an operation of the protocol, with the checks that it needs and the function that
+// does it.
 type operation struct {
 	wire.Operation
-	// isComplete tells whether the call has what it is about; nil: each has.
+	// isComplete reports whether the call has the fields that it needs; nil: it needs none.
 	isComplete      func(wire.Call) bool
-	isForAllRegions bool // it touches no region
-	// writtenKey is the key whose row is written; nil: it writes none of a key.
+	isForAllRegions bool // the call names no region
+	// writtenKey returns the key whose row is written; nil: the call writes no row.
 	writtenKey func(wire.Call) engine.Key
 	run        func(context.Context, *request, *ledger.Ledger, *wire.Answer) error
 }
 
-// operationsByName are all of them, by name.
+// operationsByName returns all operations by their names.
 func operationsByName() map[string]operation {
 	all := map[string]operation{}
 	for _, of := range [][]operation{readOperations(), rowWriteOperations(), hostWriteOperations(), leaseOperations()} {
@@ -59,7 +60,7 @@ func readOperations() []operation {
 			return err
 		}},
 		{Operation: wire.OpMayWrite, writtenKey: func(c wire.Call) engine.Key { return c.Key }, run: func(context.Context, *request, *ledger.Ledger, *wire.Answer) error {
-			return nil // else it would have been refused
+			return nil // checkKey has refused all others
 		}},
 	}
 }
@@ -92,14 +93,14 @@ func rowWriteOperations() []operation {
 		}},
 		{Operation: wire.OpTakeKeys, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			if !r.client.MayUse(r.call.From) {
-				return nil // it has nothing there
+				return nil // the client has no rows there
 			}
 			return l.TakeOverKeys(ctx, r.call.From, r.client.KeyPrefix())
 		}},
 	}
 }
 
-// answerReservation answers with the row that the call's reservation has got.
+// answerReservation makes the reservation of a call, and answers with its row.
 func (r *request) answerReservation(a *wire.Answer, do func(engine.Reservation) (engine.Row, bool, error)) error {
 	wanted, err := r.call.Reservation.FromColumns()
 	if err != nil {
@@ -110,8 +111,8 @@ func (r *request) answerReservation(a *wire.Answer, do func(engine.Reservation) 
 	return err
 }
 
-// hostWriteOperations close and open VM hosts, which are the whole region's. A holder is one
-// of its client: nobody goes on with another one's close.
+// hostWriteOperations close and open VM hosts for the whole region. The name of the client is
+// part of the holder, so no client continues another client's close.
 func hostWriteOperations() []operation {
 	return []operation{
 		{Operation: wire.OpCloseHost, isComplete: func(c wire.Call) bool { return c.Close != nil }, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
@@ -129,7 +130,8 @@ func hostWriteOperations() []operation {
 	}
 }
 
-// leaseOperations are about who makes the object of a key. A session is one of its client, too.
+// leaseOperations write and read the leases of keys. The name of the client is part of the
+// session.
 func leaseOperations() []operation {
 	return []operation{
 		{Operation: wire.OpTakeLease, isComplete: func(c wire.Call) bool { return c.Lease != nil }, writtenKey: func(c wire.Call) engine.Key { return c.Lease.Key },

@@ -9,29 +9,28 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// Limits of the cache of answered calls. A client resends a call for half a
-// minute at most.
+// Limits of the cache of answered calls. A client sends a call again for half a minute at most.
 const (
 	replyRetention = 5 * time.Minute
 	maxReplies     = 20_000
 )
 
-// replyCache are the answers to the latest writes, by client and id.
+// replyCache keeps the answers to the latest writes, by client and id.
 type replyCache struct {
 	mu     sync.Mutex
 	byCall map[string]*reply
 	oldest []*reply
 }
 
-// reply is the answer to a write, or that it is being done.
+// reply is the answer to a write. While the write runs, done is open.
 type reply struct {
 	id       string
-	callHash [sha256.Size]byte // what was asked for
+	callHash [sha256.Size]byte // of the operation and its call
 	begun    time.Time
 
 	done   chan struct{} // closed when there is an answer
 	answer wire.Answer
-	isKept bool // whether the answer holds for those who send it again
+	isKept bool // resends get the same answer
 }
 
 // answerOnce does a call once, and returns the same answer each time. A resend
@@ -59,7 +58,7 @@ func (r *replyCache) answerOnce(ctx context.Context, id, call string, do func() 
 	}
 }
 
-// makeAnswer gets the answer. A call that panics has none, and may be sent again.
+// makeAnswer does the call. If it panics, there is no answer, and the call may be sent again.
 func (r *replyCache) makeAnswer(mine *reply, do func() wire.Answer) wire.Answer {
 	mine.answer = errorAnswer(wire.ErrShuttingDown)
 	defer r.finishReply(mine)
@@ -67,7 +66,8 @@ func (r *replyCache) makeAnswer(mine *reply, do func() wire.Answer) wire.Answer 
 	return mine.answer
 }
 
-// findOrAddReply returns the reply of a call, and whether the caller is to make it.
+// findOrAddReply returns the reply of a call. The second result is true if the caller must do
+// the call.
 func (r *replyCache) findOrAddReply(id string, about [sha256.Size]byte) (mine *reply, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *replyCache) findOrAddReply(id string, about [sha256.Size]byte) (mine *r
 	return mine, true
 }
 
-// finishReply gives the answer to all who wait. One that says that nothing could be done, as the
-// caller's time was over, is for this sending alone.
+// finishReply gives the answer to all who wait. It does not keep the answer if nothing was done,
+// for example because the caller's time was over.
 func (r *replyCache) finishReply(mine *reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// reportRequest tells the log and whoever counts of a request.
+// reportRequest passes an answered request to OnAnswered, and logs it.
 func (s *Service) reportRequest(ctx context.Context, c *request, answer wire.Answer, took time.Duration) {
 	done := AnsweredRequest{Operation: c.Name, Client: c.client.Name, Outcome: outcomeLabel(answer), Resent: c.resent, Took: took}
 	if s.OnAnswered != nil {
@@ -42,7 +42,7 @@ func (s *Service) reportRequest(ctx context.Context, c *request, answer wire.Ans
 	s.Log.LogAttrs(ctx, level, message, about...)
 }
 
-// outcomeLabel is what became of a request, in a word.
+// outcomeLabel returns the outcome of a request as one word.
 func outcomeLabel(answer wire.Answer) string {
 	switch e := answer.Error; {
 	case e == nil:
@@ -55,7 +55,7 @@ func outcomeLabel(answer wire.Answer) string {
 	return "error"
 }
 
-// subjectKey is the key that a call is about; empty: none.
+// subjectKey returns the key that a call is about; empty: none.
 func (r *request) subjectKey() engine.Key {
 	if r.writtenKey == nil || r.isComplete != nil && !r.isComplete(r.call) {
 		return r.call.Key
@@ -63,7 +63,7 @@ func (r *request) subjectKey() engine.Key {
 	return r.writtenKey(r.call)
 }
 
-// subjectHost is the VM host that a write is about; empty: none.
+// subjectHost returns the VM host that a write is about; empty: none.
 func (r *request) subjectHost(answer wire.Answer) string {
 	switch {
 	case answer.Row != nil:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// NewServer serves a handler by HTTP/2 and TLS 1.3 alone, and asks clients for their
-// certificates. certificate is asked at each new connection.
+// NewServer serves a handler over HTTP/2 and TLS 1.3 only, and asks clients for their
+// certificates. It calls certificate for each new connection.
 func NewServer(handler http.Handler, certificate func() (*tls.Certificate, error), log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP2(true)
@@ -17,13 +17,13 @@ func NewServer(handler http.Handler, certificate func() (*tls.Certificate, error
 		Protocols: &protocols,
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS13,
-			// Each request decides whose certificate it is and whether it
-			// counts (Register.Identify).
+			// Register.Identify decides for each request whose certificate it is, and whether it
+			// counts.
 			ClientAuth:     tls.RequestClientCert,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
 		},
-		// A connection whose other side is gone is found by pings, and one that takes no
-		// answer is closed.
+		// Pings find a connection whose client is gone. A client that takes no answer is cut
+		// off.
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second, WriteByteTimeout: 30 * time.Second,
 		},
@@ -34,7 +34,7 @@ func NewServer(handler http.Handler, certificate func() (*tls.Certificate, error
 		MaxHeaderBytes:    16 << 10,
 	}
 	if log != nil {
-		server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // handshakes of whoever looks for open ports
+		server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // handshakes of port scanners are not worth more
 	}
 	return server
 }

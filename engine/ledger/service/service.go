@@ -1,14 +1,14 @@
-// Package service serves a ledger to the front ends of other machines. The
-// protocol is that of engine/ledger/wire, over HTTP/2 with TLS 1.3.
+// Package service serves a ledger to the front ends of other machines. It speaks the protocol of
+// engine/ledger/wire, over HTTP/2 with TLS 1.3.
 //
-// A client shows a certificate, and TLS proves that it has the key. Each
-// request is checked by itself (access.Register): who the client is, whether
-// its certificate counts now, and what it may touch. So a refused client is
-// told why. A revoked client is refused even on an open connection.
+// A client shows a certificate, and TLS proves that it has the key. The service checks each
+// request by itself (access.Register): who the client is, whether its certificate still counts,
+// and what it may do. So a refused client gets a reason. A revoked client is refused even on an
+// open connection.
 //
-// A write has the id of its call. It is done once, however often it is sent,
-// because the answer is kept for resends. Rows keep the id as their token. So
-// this holds for reservations even after a restart of the service.
+// A write has the id of its call. The service does it once, however often it is sent, because it
+// keeps the answer for resends. Rows keep the id as their token. So this holds for reservations
+// even after a restart of the service.
 package service
 
 import (
@@ -29,35 +29,34 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// Config is what a service works with.
+// Config has what a service needs. Ledger, Clients and Signers must be set.
 type Config struct {
 	Ledger  *ledger.Ledger
 	Clients *access.Register
-	// Signers are whose signatures under the certificates of clients count.
+	// Signers are the authorities that may have signed the certificates of clients.
 	Signers *x509.CertPool
-	Version string           // of the program, for people
+	Version string           // of the program, for messages
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // Info: a line for each write; Debug: for each read
-	// CheckAvailable says why no call is served now; nil: each is. An error is one of another
-	// node's to do better, ErrUnavailable.
+	// CheckAvailable returns why the service may not do calls now; nil: it does all calls. With
+	// ErrUnavailable a client asks another node.
 	CheckAvailable func() error
-	// IsLeader tells whether this node leads its cluster; nil: it is in none.
+	// IsLeader reports whether this node leads its cluster; nil: there is no cluster.
 	IsLeader func() bool
-	// OnAnswered is told of each request that was answered; nil: nobody is.
+	// OnAnswered is called after each request; nil: it is not called.
 	OnAnswered func(AnsweredRequest)
 }
 
 // AnsweredRequest is a request that was answered.
 type AnsweredRequest struct {
-	Operation string // "unknown" if it is none
-	Client    string // empty: nobody that is known
-	Outcome   string // "ok", or why not
-	Resent    bool   // it was answered before
+	Operation string // "unknown" for an unknown path
+	Client    string // empty: the client is unknown
+	Outcome   string // "ok", or the reason of the error
+	Resent    bool   // the service had the answer already
 	Took      time.Duration
 }
 
-// Service is an http.Handler. It wants to be served over TLS that asks for the client's
-// certificate.
+// Service is an http.Handler. Serve it over TLS that asks for client certificates: NewServer.
 type Service struct {
 	Config
 	operations map[string]operation
@@ -73,7 +72,7 @@ func New(c Config) *Service {
 	return &Service{Config: c, operations: operationsByName(), replies: replyCache{byCall: map[string]*reply{}}}
 }
 
-// How long a call may take whose client does not say it, and at most.
+// The time of a call whose client names none, and the longest time of a call.
 const (
 	defaultTimeout = 30 * time.Second
 	maxTimeout     = 2 * time.Minute
@@ -96,10 +95,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(answer.Error.Status())
-	_, _ = w.Write(body) // who does not read it asks again
+	_, _ = w.Write(body) // a client that does not read it asks again
 }
 
-// request is a request on its way through the service.
+// request is a request that the service works on.
 type request struct {
 	operation
 	service *Service
@@ -110,7 +109,7 @@ type request struct {
 	resent  bool
 }
 
-// answerRequest does what a request asks for.
+// answerRequest checks and does a request, and returns its answer.
 func (s *Service) answerRequest(c *request, r *http.Request) wire.Answer {
 	timeout := parseTimeout(r.Header.Get(wire.HeaderTimeout))
 	deadline := time.Now().Add(timeout)
@@ -136,12 +135,12 @@ func (s *Service) answerRequest(c *request, r *http.Request) wire.Answer {
 		return c.execute(ctx)
 	}
 	if r.Context().Err() != nil || !time.Now().Before(deadline) {
-		// The node hung, or the call waited for its turn for too long, and the client has
-		// asked another node. A write of then must not touch what has come since.
+		// The node hung, or the call waited for its turn for too long. By now the client has
+		// asked another node, so an old write must not change what has happened since.
 		return errorAnswer(wire.ErrShuttingDown)
 	}
-	// A write goes on where the connection breaks: the client sends it again, and gets
-	// the answer then.
+	// A write continues if the connection breaks. The client sends it again, and gets the answer
+	// then.
 	ctx, cancel = context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 	defer cancel()
 	answer, resent := s.replies.answerOnce(ctx, c.client.Name+" "+c.id, c.Name+" "+string(c.body), func() wire.Answer { return c.execute(ctx) })
@@ -149,7 +148,7 @@ func (s *Service) answerRequest(c *request, r *http.Request) wire.Answer {
 	return answer
 }
 
-// identify finds out who asks, and for which operation.
+// identify finds the client and the operation of a request.
 func (s *Service) identify(ctx context.Context, c *request, r *http.Request) (err error) {
 	name, ok := strings.CutPrefix(r.URL.Path, wire.PathPrefix)
 	if found, known := s.operations[name]; ok && known {
@@ -171,7 +170,7 @@ func (s *Service) identify(ctx context.Context, c *request, r *http.Request) (er
 	return nil
 }
 
-// readCall finds out what is asked for, and whether the client may.
+// readCall reads the call of a request, and checks that the client may make it.
 func (s *Service) readCall(c *request, r *http.Request) (err error) {
 	if c.body, err = bounded.ReadAll(r.Body, wire.CallLimits); err != nil {
 		return invalidCallError(fmt.Sprintf("the call cannot be read: %v", err))
@@ -185,7 +184,7 @@ func (s *Service) readCall(c *request, r *http.Request) (err error) {
 	return checkBounds(c.call)
 }
 
-// peerCertificates are those that the client showed.
+// peerCertificates returns the certificates that the client showed.
 func peerCertificates(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil {
 		return nil
@@ -193,7 +192,7 @@ func peerCertificates(r *http.Request) []*x509.Certificate {
 	return r.TLS.PeerCertificates
 }
 
-// parseTimeout is how long a client waits, by its header.
+// parseTimeout returns how long the client waits, from its header.
 func parseTimeout(header string) time.Duration {
 	ms, err := strconv.ParseInt(header, 10, 64)
 	if err != nil || ms <= 0 {
@@ -202,7 +201,7 @@ func parseTimeout(header string) time.Duration {
 	return min(time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond, maxTimeout)
 }
 
-// isCallID tells whether a text may be a row's token.
+// isCallID reports whether a text can be the id of a call, and so the token of a row.
 func isCallID(text string) bool {
 	if len(text) < 16 || len(text) > 64 {
 		return false
@@ -212,7 +211,7 @@ func isCallID(text string) bool {
 	})
 }
 
-// checkProtocol refuses clients that know other fields than this service.
+// checkProtocol refuses a client with another protocol than this service.
 func checkProtocol(theirs, version string) error {
 	difference := map[wire.ProtocolDifference]string{
 		wire.NewerProtocol: "the client is newer than the ledger service",

@@ -58,7 +58,7 @@ func newTestService(t *testing.T) *testService {
 	return d
 }
 
-// sendCall sends a request as the client would; change breaks it.
+// sendCall sends a request like a client. change may make it invalid.
 func (d *testService) sendCall(t *testing.T, o wire.Operation, call any, change func(*http.Request)) (int, wire.Answer) {
 	t.Helper()
 	body, err := json.Marshal(call)
@@ -81,7 +81,7 @@ func (d *testService) sendCall(t *testing.T, o wire.Operation, call any, change 
 	return w.Code, answer
 }
 
-// TestBadRequests: what no client of ours sends is refused, and writes nothing.
+// TestBadRequests: requests that no client of ours sends are refused, and write nothing.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	row := wire.Call{Region: "mark", Row: &engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123"}}
@@ -119,7 +119,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestLog: each write is one line that says who did what, and a read is none.
+// TestLog: each write is one line that says who did what. A read is no line.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	d := newTestService(t)
@@ -151,8 +151,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestOnce: a write that is sent again while it is done is not done twice.
-func TestOnce(t *testing.T) {
+// TestResentWrites: a write that is sent again while it runs is done once.
+func TestResentWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := replyCache{byCall: map[string]*reply{}}
@@ -181,19 +181,19 @@ func TestOnce(t *testing.T) {
 		if answer, _ := r.answerOnce(t.Context(), "ci 1", "bind", slow); answer.Error == nil || done.Load() != 1 {
 			t.Errorf("an id was used for two writes: %+v", answer)
 		}
-		// Where the time was over, nothing is kept.
+		// If the caller's time was over, the answer is not kept.
 		late := func() wire.Answer { return errorAnswer(context.DeadlineExceeded) }
 		r.answerOnce(t.Context(), "ci 2", "place", late)
 		if answer, again := r.answerOnce(t.Context(), "ci 2", "place", slow); !answer.Fresh || again {
 			t.Errorf("got %+v, %t", answer, again)
 		}
-		// Neither is it where a cluster had no leader.
+		// If a cluster had no leader, the answer is not kept either.
 		leaderless := func() wire.Answer { return errorAnswer(engine.ErrUnavailable) }
 		r.answerOnce(t.Context(), "ci 3", "place", leaderless)
 		if answer, again := r.answerOnce(t.Context(), "ci 3", "place", slow); !answer.Fresh || again {
 			t.Errorf("got %+v, %t", answer, again)
 		}
-		// The cache is bounded.
+		// The size of the cache is limited.
 		for n := range maxReplies + 10 {
 			r.answerOnce(t.Context(), string(rune(n+1000)), "place", func() wire.Answer { return wire.Answer{} })
 		}
@@ -203,7 +203,7 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestTimeout: how long a call may take is the caller's to say, within bounds.
+// TestTimeout: the caller chooses the time of a call, within limits.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{

@@ -9,11 +9,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// Error is an error as it was on the other side: its type, its sentinel and its cause.
+// Error carries an error to the other side: its type, its sentinel and its cause.
 type Error struct {
-	Kind       Kind             `json:",omitempty"`
-	Code       string           `json:",omitempty"` // the sentinel that it wraps
-	Message    string           // for people
+	Kind       Kind   `json:",omitempty"`
+	Code       string `json:",omitempty"` // of the sentinel that it wraps
+	Message    string
 	Hint       string           `json:",omitempty"`
 	Type       engine.ErrorType `json:",omitempty"`
 	Host       string           `json:",omitempty"`
@@ -23,10 +23,10 @@ type Error struct {
 	Cause      *Error           `json:",omitempty"`
 }
 
-// Kind is the type that an Error has in Go.
+// Kind is the Go type of an Error.
 type Kind string
 
-// The kinds. Others are told by their sentinels alone.
+// The kinds. Any other error has only the code of its sentinel.
 const (
 	kindLXD      Kind = "lxd"     // *engine.Error
 	kindRefusal  Kind = "refusal" // *engine.Refusal
@@ -34,11 +34,12 @@ const (
 	kindSentinel Kind = "bare"    // the sentinel itself
 )
 
-// ErrShuttingDown says that the service ends, and did not do what was asked: the call may be
-// sent again, to the one that follows it.
+// ErrShuttingDown says that the service ends and has not done the call. The client may send the
+// call again, to the next process.
 var ErrShuttingDown = errors.New("the service is ending")
 
-// sentinels are what errors.Is finds on both sides, each with the status of the answer.
+// sentinels are the errors that errors.Is finds on both sides, with the HTTP status of their
+// answers.
 var sentinels = []struct {
 	code   string
 	err    error
@@ -58,10 +59,10 @@ var sentinels = []struct {
 	{"unclear", engine.ErrUnclear, http.StatusServiceUnavailable},
 }
 
-// maxCauses bounds how deep causes are told.
+// maxCauses limits how deep the causes of an error are sent.
 const maxCauses = 3
 
-// FromError is an error as it goes over the wire; nil stays nil.
+// FromError makes an Error from an error; nil stays nil.
 func FromError(err error) *Error { return fromError(err, maxCauses) }
 
 func fromError(err error, deeper int) *Error {
@@ -93,7 +94,7 @@ func fromError(err error, deeper int) *Error {
 	return e
 }
 
-// sentinelCode is the code of the first sentinel that an error wraps.
+// sentinelCode returns the code of the first sentinel that an error wraps.
 func sentinelCode(err error) string {
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
@@ -103,17 +104,17 @@ func sentinelCode(err error) string {
 	return ""
 }
 
-// isSentinel tells whether an error is a sentinel itself, and wraps none.
+// isSentinel reports whether an error is itself a sentinel, and wraps none.
 func isSentinel(err error) bool {
 	for _, s := range sentinels {
-		if err == s.err { //nolint:errorlint // what wraps it is another one
+		if err == s.err { //nolint:errorlint // an error that wraps it is no sentinel
 			return true
 		}
 	}
 	return false
 }
 
-// Status is the HTTP status of an answer with this error.
+// Status returns the HTTP status of an answer with this error.
 func (e *Error) Status() int {
 	if e == nil {
 		return http.StatusOK
@@ -129,8 +130,8 @@ func (e *Error) Status() int {
 	return http.StatusInternalServerError
 }
 
-// IsFinal tells whether the same call would be answered so each time. It would not be where
-// the service gave up, or cannot serve for now: a cluster without a leader gets one.
+// IsFinal reports whether the same call would get this answer again. It would not if the service
+// gave up or cannot serve now: a cluster without a leader soon gets one.
 func (e *Error) IsFinal() bool {
 	switch e.Code {
 	case "ending", "deadline", "cancelled", "unavailable":
@@ -139,7 +140,7 @@ func (e *Error) IsFinal() bool {
 	return true
 }
 
-// Err is the error as it was on the other side; nil for nil. Its texts are made safe for
+// Err returns the error as it was on the other side; nil for nil. It makes the texts safe for
 // terminals.
 func (e *Error) Err() error {
 	if e == nil {
@@ -166,7 +167,7 @@ func (e *Error) Err() error {
 	return &remoteError{message, nil}
 }
 
-// remoteError is the text of an error of the other side, with its sentinel.
+// remoteError has the text of an error of the other side, and its sentinel.
 type remoteError struct {
 	message  string
 	sentinel error
@@ -176,7 +177,7 @@ func (t *remoteError) Error() string { return t.message }
 
 func (t *remoteError) Unwrap() error { return t.sentinel }
 
-// maxTextBytes is how long a text of the other side may be, in bytes.
+// maxTextBytes is the longest text of the other side that is shown, in bytes.
 const maxTextBytes = 2000
 
 func safeLine(text string) string { return bounded.TruncateText(bounded.OneLine(text), maxTextBytes) }

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestErrors: an error is on the client's side what it was on the service's.
+// TestErrors: an error arrives at the client as it was in the service.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	noRoom := &engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room", Hint: "Add a host."}
@@ -19,11 +19,11 @@ func TestErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
-		is     error // what errors.Is finds
-		as     any   // what errors.AsType finds, as a whole
+		is     error // errors.Is finds it
+		as     any   // errors.AsType finds an equal value
 		status int
 	}{
-		"Nil":      {reason: "No error is none.", status: 200},
+		"Nil":      {reason: "No error stays no error.", status: 200},
 		"Busy":     {reason: "Callers try again.", err: fmt.Errorf("web-1 waits: %w", engine.ErrBusy), is: engine.ErrBusy, status: 409},
 		"NotFound": {reason: "Absence is no failure.", err: engine.ErrNotFound, is: engine.ErrNotFound, status: 404},
 		"Conflict": {reason: "No try helps.", err: fmt.Errorf("x: %w", engine.ErrConflict), is: engine.ErrConflict, status: 409},
@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// typedError is the typed error in an error.
+// typedError returns the typed error in an error.
 func typedError(err error) any {
 	if e, ok := errors.AsType[*engine.HeldError](err); ok {
 		return e

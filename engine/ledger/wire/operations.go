@@ -1,10 +1,10 @@
-// Package wire is the protocol between the service of a ledger and its clients. One
-// POST is one call of the port. It goes to /ledger/ and the operation's name, with a Call
-// as JSON. The reply is an Answer.
+// Package wire is the protocol between a ledger service and its clients. One POST is one call of
+// engine.Ledger. Its path is /ledger/ and the name of the operation, and its body is a Call as
+// JSON. The reply is an Answer.
 //
-// Both carry the types of package engine as they are, so that a new field of a row or a tag
-// needs nothing here; only candidates are sent as Columns. The header HeaderProtocol of each
-// request and each answer tells whether both sides know the same fields.
+// Both contain the types of package engine unchanged. So a new field of a row or a tag needs no
+// change here. Only candidates are sent in another form, as Columns. The header HeaderProtocol
+// of each request and answer shows whether both sides know the same fields.
 package wire
 
 import (
@@ -15,32 +15,32 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// PathPrefix is what the path of each operation begins with.
+// PathPrefix is the first part of the path of each operation.
 const PathPrefix = "/ledger/"
 
-// The headers of a request. HeaderProtocol is in each answer, too: what answers without
-// it is no ledger.
+// The headers of a request. An answer has HeaderProtocol, too: a server without it is no ledger.
 const (
 	HeaderProtocol = "Maaslxd-Ledger"
-	// HeaderTimeout is how many milliseconds the caller waits. The service gives up then.
+	// HeaderTimeout is how many milliseconds the caller waits. After that time the service gives
+	// up.
 	HeaderTimeout = "Maaslxd-Timeout"
-	// HeaderCall is another text for each call, and the same one each time that the call
-	// is sent. The service does what is asked once, and gives its answer each time.
+	// HeaderCall is the id of a call. It is the same each time that the call is sent. The
+	// service does the call once, and gives the same answer each time.
 	HeaderCall = "Idempotency-Key"
-	// HeaderLeads is in the answers of a cluster's nodes: "true" where the node leads. Others
-	// have to pass writes on, so a client asks that one by preference.
+	// HeaderLeads is in the answers of a cluster: "true" if the node leads. The other nodes pass
+	// writes on to it, so a client prefers the leader.
 	HeaderLeads = "Maaslxd-Leads"
 )
 
-// Operation is a call of the port.
+// Operation is an operation of the protocol.
 type Operation struct {
 	Name   string
-	Writes bool // something; such a call has a HeaderCall
+	Writes bool // its calls change something, and have a HeaderCall
 }
 
-// The operations, by their methods of engine.Ledger and lease.Table.
+// The operations, which are methods of engine.Ledger and lease.Table.
 var (
-	OpHello      = Operation{"hello", false} // who the client is, for the service
+	OpHello      = Operation{"hello", false} // asks for whom the service takes the client
 	OpTag        = Operation{"tag", false}
 	OpServes     = Operation{"serves", false}
 	OpRow        = Operation{"row", false}
@@ -62,13 +62,13 @@ var (
 	OpLeases     = Operation{"leases", false}
 )
 
-// Operations lists all of them.
+// Operations returns all operations.
 var Operations = []Operation{
 	OpHello, OpTag, OpServes, OpRow, OpRows, OpPending, OpMayWrite, OpPlace, OpMove, OpRenew, OpBind, OpLeaving, OpDrop,
 	OpCloseHost, OpOpenHost, OpTakeKeys, OpTakeLease, OpDropLease, OpBeatLeases, OpLeases,
 }
 
-// Call is what a client asks for. The operation says which fields count.
+// Call holds the parameters of an operation. Each operation uses some of the fields.
 type Call struct {
 	Region      string                   `json:",omitempty"`
 	Key         engine.Key               `json:",omitempty"`
@@ -79,17 +79,17 @@ type Call struct {
 	Close       *engine.HostCloseRequest `json:",omitempty"`
 	HostKey     string                   `json:",omitempty"`
 	Holder      string                   `json:",omitempty"` // of a close, or a lease
-	From        string                   `json:",omitempty"` // region whose rows are taken over
+	From        string                   `json:",omitempty"` // region from which rows move
 	Prefix      string                   `json:",omitempty"` // of keys
 	Lease       *lease.Lease             `json:",omitempty"`
 	Session     string                   `json:",omitempty"` // of leases
 }
 
-// Answer is what became of a call.
+// Answer holds the results of a call.
 type Answer struct {
 	Error  *Error        `json:",omitempty"`
 	Tag    *engine.Tag   `json:",omitempty"`
-	Serves bool          `json:",omitempty"` // the inventory of that tag
+	Serves bool          `json:",omitempty"` // the ledger accepts the inventory
 	Row    *engine.Row   `json:",omitempty"`
 	Rows   []engine.Row  `json:",omitempty"`
 	Fresh  bool          `json:",omitempty"` // the call made the row
@@ -98,17 +98,18 @@ type Answer struct {
 	Client *Client       `json:",omitempty"`
 }
 
-// Client is who the service takes the client for.
+// Client describes the client as the service knows it.
 type Client struct {
 	Name    string
 	Regions []string
 	Prefix  string
 	Expires time.Time // of its certificate
-	Service string    // the version of the service's program
+	Service string    // version of the service
 }
 
-// CallLimits bound a Call: a reservation of several thousand candidates passes.
+// CallLimits limits the size of a Call. A reservation with several thousand candidates is
+// smaller.
 var CallLimits = bounded.Limits{Bytes: 4 << 20, Objects: 100_000, Values: 1_000_000}
 
-// AnswerLimits bound an Answer: the rows of some hundred thousand VMs pass.
+// AnswerLimits limits the size of an Answer. The rows of some hundred thousand VMs are smaller.
 var AnswerLimits = bounded.Limits{Bytes: 256 << 20, Objects: 1_000_000, Values: 8_000_000}

@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// ProtocolNumber grows with each change of what the operations mean.
+// ProtocolNumber is increased with each change in what the operations mean.
 const ProtocolNumber = 1
 
-// ProtocolVersion is the text of HeaderProtocol: the protocol's number, and a sum of the fields
-// that Call and Answer have. So a build with another field is told from this one, also
-// where nobody thought of the number.
+// ProtocolVersion is the text of HeaderProtocol: the protocol number, and a hash of the fields
+// of Call and Answer. So a build with other fields is noticed even if nobody increased the
+// number.
 var ProtocolVersion = sync.OnceValue(func() string {
 	var text strings.Builder
 	writeShape(&text, reflect.TypeFor[Call](), nil)
@@ -24,7 +24,7 @@ var ProtocolVersion = sync.OnceValue(func() string {
 	return fmt.Sprintf("%d %s", ProtocolNumber, hex.EncodeToString(sum[:6]))
 })
 
-// writeShape writes the fields of a type, and of the types of its fields.
+// writeShape writes the fields of a type, and those of the types of its fields.
 func writeShape(to *strings.Builder, t reflect.Type, within []reflect.Type) {
 	to.WriteString(t.Kind().String())
 	for _, outer := range within {
@@ -52,19 +52,19 @@ func writeShape(to *strings.Builder, t reflect.Type, within []reflect.Type) {
 	}
 }
 
-// ProtocolDifference is how the other side's protocol differs from this one's.
+// ProtocolDifference says how the other side's protocol differs from ours.
 type ProtocolDifference int
 
 // The differences.
 const (
 	SameProtocol  ProtocolDifference = iota
 	NewerProtocol                    // the other side's number is higher
-	OlderProtocol                    // it is lower
-	OtherFields                      // the numbers are the same, and the fields differ
-	NoProtocol                       // the other side speaks no protocol of a ledger
+	OlderProtocol                    // the other side's number is lower
+	OtherFields                      // the numbers are equal, but the fields differ
+	NoProtocol                       // the other side is no ledger
 )
 
-// CompareProtocol compares the HeaderProtocol of the other side with this one's.
+// CompareProtocol compares the HeaderProtocol of the other side with ours.
 func CompareProtocol(other string) ProtocolDifference {
 	if other == ProtocolVersion() {
 		return SameProtocol

@@ -8,27 +8,27 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Reservation is one whose candidates are sent as columns. There may be thousands of them,
-// and the names of the fields of each would be most of what is read.
+// Reservation is an engine.Reservation with its candidates as columns. There may be thousands of
+// candidates. As objects, the names of their fields would be most of the text.
 type Reservation struct {
 	engine.Reservation // without its Candidates
 
 	Columns Columns
 }
 
-// Columns are candidates: the first one has the first value of each column, and so on. Of a
-// column whose values are all the same, only one is sent. Storage pools are sent whole: few
-// bytes could else ask for many hosts with many pools each.
+// Columns holds candidates: the first candidate has the first value of each column, and so on. A
+// column whose values are all equal is sent as one value. The columns of storage pools are
+// always sent in full. Otherwise a few bytes could stand for many hosts with many pools each.
 type Columns struct {
 	HostKeys, Zones, DefaultPools         []string
 	Ranks, Steps                          []int64
 	FreeCores, FreeMemoryMiB, FreeHugeMiB []int64
-	FreeDiskBytes                         map[string][]int64 // by storage pool; noPool: the host has none of the name
+	FreeDiskBytes                         map[string][]int64 // by storage pool; noPool: the host lacks the pool
 }
 
 const noPool = math.MinInt64
 
-// ToColumns writes a reservation with columns.
+// ToColumns converts a reservation to its form with columns.
 func ToColumns(r engine.Reservation) *Reservation {
 	c := Columns{FreeDiskBytes: map[string][]int64{}}
 	for n, from := range r.Candidates {
@@ -49,7 +49,7 @@ func ToColumns(r engine.Reservation) *Reservation {
 	return &Reservation{r, c}
 }
 
-// collapseColumn leaves one value of a column whose values are all the same.
+// collapseColumn keeps one value of a column whose values are all equal.
 func collapseColumn[T comparable](column []T) []T {
 	for _, value := range column {
 		if value != column[0] {
@@ -59,7 +59,7 @@ func collapseColumn[T comparable](column []T) []T {
 	return column[:min(1, len(column))]
 }
 
-// expandColumn undoes shorten for so many hosts.
+// expandColumn undoes collapseColumn for a number of hosts.
 func expandColumn[T any](column []T, hosts int) []T {
 	if len(column) == 1 && hosts > 1 {
 		return slices.Repeat(column, hosts)
@@ -67,7 +67,7 @@ func expandColumn[T any](column []T, hosts int) []T {
 	return column
 }
 
-// emptyPoolColumn is a column of hosts that lack a storage pool.
+// emptyPoolColumn returns the column of a storage pool that no host has.
 func emptyPoolColumn(hosts int) []int64 {
 	column := make([]int64, hosts)
 	for n := range column {
@@ -76,7 +76,7 @@ func emptyPoolColumn(hosts int) []int64 {
 	return column
 }
 
-// FromColumns reads it. Columns that differ in length are an ErrInvalid.
+// FromColumns undoes ToColumns. Columns of different lengths are an ErrInvalid.
 func (r *Reservation) FromColumns() (engine.Reservation, error) {
 	whole, c, hosts := r.Reservation, r.Columns, len(r.Columns.HostKeys)
 	c.Zones, c.DefaultPools, c.Ranks, c.Steps = expandColumn(c.Zones, hosts), expandColumn(c.DefaultPools, hosts), expandColumn(c.Ranks, hosts), expandColumn(c.Steps, hosts)

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestColumns: every field of every candidate arrives, also those that are to come.
+// TestColumns: every field of every candidate arrives, also fields that are added later.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	arrives := func(r engine.Reservation) bool {
@@ -35,7 +35,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// equalsWithoutCandidates compares all but the candidates.
+// equalsWithoutCandidates compares two reservations without their candidates.
 func equalsWithoutCandidates(got, want engine.Reservation) bool {
 	got.Candidates, want.Candidates = nil, nil
 	a, err := json.Marshal(got)
@@ -43,8 +43,8 @@ func equalsWithoutCandidates(got, want engine.Reservation) bool {
 	return err == nil && failed == nil && string(a) == string(b)
 }
 
-// equalCandidates compares candidates. JSON replaces what is no text, so their texts are compared as
-// JSON has them.
+// equalCandidates compares candidates. JSON replaces invalid UTF-8, so it compares texts as JSON
+// has them.
 func equalCandidates(got, want []engine.Candidate) bool {
 	texts := [2]string{}
 	for n, all := range [][]engine.Candidate{got, want} {
@@ -62,7 +62,8 @@ func equalCandidates(got, want []engine.Candidate) bool {
 	return texts[0] == texts[1]
 }
 
-// TestUnevenColumns: no candidate gets another one's room.
+// TestUnevenColumns: columns of different lengths are refused. Otherwise a candidate could get
+// the room of another one.
 func TestUnevenColumns(t *testing.T) {
 	t.Parallel()
 	one := engine.Candidate{HostKey: "h1", Free: engine.Need{DiskBytes: map[string]int64{"default": 1}}}

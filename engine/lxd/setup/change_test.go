@@ -258,8 +258,8 @@ func TestApplyBadHost(t *testing.T) {
 	}
 }
 
-// TestFit refuses LXDs that Apply cannot set up.
-func TestFit(t *testing.T) {
+// TestUnsuitableLXD refuses LXDs that Apply cannot set up.
+func TestUnsuitableLXD(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

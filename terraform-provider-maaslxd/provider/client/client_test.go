@@ -39,7 +39,7 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 		"Missing":    {reason: "The error names what to set.", set: Settings{}, useErr: "lacks api_url (MAAS_API_URL) and api_key (MAAS_API_KEY)"},
 		"NoKey":      {reason: "Only the key is missing.", set: Settings{APIURL: good.APIURL}, useErr: "lacks api_key (MAAS_API_KEY)"},
 		"Malformed":  {reason: "A malformed key is reported at once.", set: Settings{APIURL: good.APIURL, APIKey: "a:b"}, newErr: "api_key"},
-		"BadAddress": {reason: "And so is an address.", set: Settings{APIURL: "maas.example.com", APIKey: anyKey}, newErr: "api_url"},
+		"BadAddress": {reason: "An invalid address is reported at once, too.", set: Settings{APIURL: "maas.example.com", APIKey: anyKey}, newErr: "api_url"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,11 +17,11 @@ func TestOnlyOneMachineIsImported(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"Hostname":  {"One machine of the name is the one.", "web", []engine.Machine{a}, "a", ""},
-		"FQDN":      {"An FQDN tells two apart.", "web.b", []engine.Machine{a, b}, "b", ""},
-		"Ambiguous": {"A name of two is refused, with both ids.", "web", []engine.Machine{a, b}, "", "a (web.a), b (web.b)"},
-		"Unknown":   {"A name of none is refused, with what can be named.", "db", nil, "", "system id"},
-		"OtherFQDN": {"Another domain is another machine.", "web.c", []engine.Machine{a, b}, "", "no such machine"},
+		"Hostname":  {"One machine has the name.", "web", []engine.Machine{a}, "a", ""},
+		"FQDN":      {"An FQDN distinguishes two machines of one name.", "web.b", []engine.Machine{a, b}, "b", ""},
+		"Ambiguous": {"A name of two machines is refused, with both ids.", "web", []engine.Machine{a, b}, "", "a (web.a), b (web.b)"},
+		"Unknown":   {"A name that no machine has is refused, with a list of possible names.", "db", nil, "", "system id"},
+		"OtherFQDN": {"A machine in another domain is another machine.", "web.c", []engine.Machine{a, b}, "", "no such machine"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestVerdict(t *testing.T) {
 		"ReplaceLasting": {"The plan destroys nothing that it cannot make again.", "replace", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
 		"UpdateLasting":  {"An update that cannot succeed is not begun.", "update", lasting, true, []string{"Error at vm_host: Cannot update VM web-1"}},
 		"CreatePassing":  {"The same run may free it.", "create", passing, false, []string{"Warning: Cannot create VM web-1 as things are"}},
-		"ReplacePassing": {"Also for a replacement.", "replace", passing, true, []string{"Warning: Cannot replace VM web-1 as things are"}},
+		"ReplacePassing": {"The same run may free it for a replacement, too.", "replace", passing, true, []string{"Warning: Cannot replace VM web-1 as things are"}},
 		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, []string{"Warning: The plan is not checked against MAAS"}},
 		"Nothing":        {"Nothing is in the way.", "replace", engine.Obstacles{}, true, nil},
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
-// TestDrops: a connection that is accepted and never answered is held by something on the way.
+// TestDroppedConnections: a connection that is accepted and never answered is held by something on the way.
 // A refused one belongs to an LXD that boots.
-func TestDrops(t *testing.T) {
+func TestDroppedConnections(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

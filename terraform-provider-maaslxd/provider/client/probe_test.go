@@ -32,16 +32,16 @@ func TestPatientProbe(t *testing.T) {
 		err     error
 	}{
 		"Soon":       {reason: "LXD is being installed.", unseen: true, after: time.Minute, err: engine.ErrUnavailable},
-		"Ours":       {reason: "MAAS's word is taken: nobody else made VMs there.", unseen: true, after: 6 * time.Minute},
+		"Ours":       {reason: "MAAS's inventory is enough: nobody else made VMs there.", unseen: true, after: 6 * time.Minute},
 		"Theirs":     {reason: "VMs there would be power-cycled.", after: 6 * time.Minute, refused: true, err: engine.ErrConflict},
-		"WasReached": {reason: "It can be reached, and will be again.", unseen: true, reached: true, after: time.Hour, err: engine.ErrUnavailable},
-		"Known":      {reason: "It has to show its certificate.", unseen: true, known: true, after: time.Hour, err: engine.ErrUnavailable},
-		"Swallowed":  {reason: "A firewall drops what goes there, and will go on to.", unseen: true, dropped: true, after: 10 * time.Second},
+		"WasReached": {reason: "The LXD server could be reached before, and will answer again.", unseen: true, reached: true, after: time.Hour, err: engine.ErrUnavailable},
+		"Known":      {reason: "The LXD server must show its certificate.", unseen: true, known: true, after: time.Hour, err: engine.ErrUnavailable},
+		"Swallowed":  {reason: "A firewall drops the connections, and will continue to do so.", unseen: true, dropped: true, after: 10 * time.Second},
 		"SwallowedTheirs": {
 			reason: "VMs there would be power-cycled.", dropped: true, after: 10 * time.Second, refused: true, err: engine.ErrConflict,
 		},
-		"SwallowedLater": {reason: "It can be reached, and boots anew.", unseen: true, reached: true, dropped: true, after: time.Minute, err: engine.ErrUnavailable},
-		"ReachedElse":    {reason: "That holds for theirs, too.", reached: true, after: time.Hour, err: engine.ErrUnavailable},
+		"SwallowedLater": {reason: "The LXD server could be reached before, and is restarting.", unseen: true, reached: true, dropped: true, after: time.Minute, err: engine.ErrUnavailable},
+		"ReachedElse":    {reason: "The same holds where somebody else has VMs.", reached: true, after: time.Hour, err: engine.ErrUnavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -25,12 +25,12 @@ func TestRequireMAAS(t *testing.T) {
 		is     error
 	}{
 		"Same":           {reason: "It is the MAAS of the state.", known: "a", here: "a", want: "a"},
-		"NotNoted":       {reason: "A state from before there were marks knows none.", here: "a"},
+		"NotNoted":       {reason: "A state from before marks knows no mark.", here: "a"},
 		"Another":        {reason: "Another MAAS answers at the address.", known: "a", here: "b", is: engine.ErrConflict},
 		"Empty":          {reason: "A MAAS that was installed anew has no mark, and none of the VMs.", known: "a", is: engine.ErrConflict},
 		"Accepted":       {reason: "The user says that it is the same MAAS.", known: "a", here: "b", accept: "b", want: "b"},
-		"AcceptedNone":   {reason: "It was restored without its tag.", known: "a", accept: noMarkValue},
-		"AcceptedOthers": {reason: "What was accepted is yet another one.", known: "a", here: "b", accept: "c", is: engine.ErrConflict},
+		"AcceptedNone":   {reason: "The MAAS was restored without its tag.", known: "a", accept: noMarkValue},
+		"AcceptedOthers": {reason: "The user accepted the mark of another MAAS than this one.", known: "a", here: "b", accept: "c", is: engine.ErrConflict},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestShortOfHugePages(t *testing.T) {
 		warns  bool
 	}{
 		"TooFew":  {"Memory does not replace them.", 3072, true},
-		"Enough":  {"Both fit.", 4096, false},
+		"Enough":  {"Both VMs fit.", 4096, false},
 		"NotTold": {"If MAAS does not report huge pages, only LXD can refuse a VM.", 0, false},
 	}
 	for name, tc := range cases {

@@ -21,14 +21,14 @@ func TestSameSubnet(t *testing.T) {
 		err       error
 		same      bool
 	}{
-		"Equal":     {"No call is needed.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true},
-		"NameCIDR":  {"A name and its CIDR.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), nil, true},
-		"Other":     {"Two subnets.", texttype.SubnetType.FromText("10.1.0.0/24"), texttype.SubnetType.FromText("lan"), nil, false},
-		"Ambiguous": {"A name of two subnets is neither.", texttype.SubnetType.FromText("twice"), texttype.SubnetType.FromText("10.1.0.0/24"), nil, false},
+		"Equal":     {"Equal texts need no call.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true},
+		"NameCIDR":  {"A name and a CIDR are the same subnet.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), nil, true},
+		"Other":     {"Two names are two subnets.", texttype.SubnetType.FromText("10.1.0.0/24"), texttype.SubnetType.FromText("lan"), nil, false},
+		"Ambiguous": {"A name of two subnets means neither.", texttype.SubnetType.FromText("twice"), texttype.SubnetType.FromText("10.1.0.0/24"), nil, false},
 		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("10.3.0.0/24"), nil, false},
-		"Gone":      {"Two that MAAS does not know are not the same.", texttype.SubnetType.FromText("a"), texttype.SubnetType.FromText("b"), nil, false},
-		"Imported":  {"An unknown past is no past.", texttype.SubnetType.FromText("lan"), texttype.Subnet{}, nil, false},
-		"Unknown":   {"Nor is an unknown future.", texttype.SubnetType.NewUnknown(), texttype.SubnetType.FromText("lan"), nil, false},
+		"Gone":      {"Two subnets that MAAS does not know are not the same.", texttype.SubnetType.FromText("a"), texttype.SubnetType.FromText("b"), nil, false},
+		"Imported":  {"An unknown former value is not compared.", texttype.SubnetType.FromText("lan"), texttype.Subnet{}, nil, false},
+		"Unknown":   {"An unknown planned value is not compared.", texttype.SubnetType.NewUnknown(), texttype.SubnetType.FromText("lan"), nil, false},
 		"Spelling":  {"IPv6 has many spellings.", texttype.SubnetType.FromText("FD00:0::/64"), texttype.SubnetType.FromText("fd00::/64"), errors.New("away"), true},
 		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), errors.New("away"), false},
 	}

@@ -65,7 +65,7 @@ func TestStageOfAnUnfinishedObject(t *testing.T) {
 			"MAAS's last event: seen before: …. The last error was: MAAS does not answer.", 0,
 		},
 		"Interrupted": {"An interrupted run does not wait.", eventLog{}, nil, context.Canceled, "Commissioning", "for 12m0s. MAAS's last event: seen before: ….", 0},
-		"Unseen":      {"There was no read yet.", eventLog{}, nil, context.DeadlineExceeded, "", "", 0},
+		"Unseen":      {"There was no read before.", eventLog{}, nil, context.DeadlineExceeded, "", "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

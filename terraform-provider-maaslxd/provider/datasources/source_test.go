@@ -66,7 +66,7 @@ func TestDataFindsOne(t *testing.T) {
 			attribute: "name", value: text("twin"), says: `2 VM hosts of MAAS have name "twin". Set vm_host_id instead: 2, 3.`,
 		},
 		"HostByMachine": {
-			reason: "Their machines are.", source: NewVMHostSource(), attribute: "system_id", value: text("bbbbbb"),
+			reason: "The names of their machines are unique.", source: NewVMHostSource(), attribute: "system_id", value: text("bbbbbb"),
 			told: map[string]string{"name": "twin", "lxd_version": "5.21.3"},
 		},
 		"HostNeverReached": {
@@ -75,11 +75,11 @@ func TestDataFindsOne(t *testing.T) {
 			null: []string{"system_id", "lxd_version"}, told: map[string]string{"name": "dead"},
 		},
 		"VMTwins": {
-			reason: "MAAS keeps hostnames unique, and says so nowhere.", source: NewVMSource(),
+			reason: "MAAS keeps hostnames unique, but does not document that.", source: NewVMSource(),
 			attribute: "name", value: text("web"), says: `2 VMs have name "web". Set id instead: cccccc, dddddd.`,
 		},
 		"VMOfAnOwner": {
-			reason: "A key of ours has the owner in it.", source: NewVMSource(), attribute: "id", value: text("cccccc"),
+			reason: "A key of ours begins with the owner.", source: NewVMSource(), attribute: "id", value: text("cccccc"),
 			told: map[string]string{"owner": "team"},
 		},
 		"VMOfNobody": {
@@ -87,7 +87,7 @@ func TestDataFindsOne(t *testing.T) {
 			null: []string{"owner"},
 		},
 		"VMOfAnotherProgram": {
-			reason: "A key that is not ours has no owner in it.", source: NewVMSource(), attribute: "name", value: text("node"),
+			reason: "A foreign key has no owner in it.", source: NewVMSource(), attribute: "name", value: text("node"),
 			null: []string{"owner", "image"},
 		},
 	}

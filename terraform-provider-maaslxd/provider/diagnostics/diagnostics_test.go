@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 			at:     path.Root("placement"), says: []string{"placement.tags: "},
 		},
 		"SpecPlacementWhole": {
-			reason: "An error of a whole object is at its attribute.",
+			reason: "An error about a whole object is shown at its attribute.",
 			err:    &engine.SpecError{Field: fieldpath.New("placement"), Message: "and vm_host exclude each other"},
 			at:     path.Root("placement"),
 		},

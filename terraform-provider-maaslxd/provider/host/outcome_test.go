@@ -68,7 +68,7 @@ func TestDeployedMachineIsNotGivenBack(t *testing.T) {
 		"Deployed":  {reason: "Its project may hold instances.", policy: failureRelease, status: engine.StatusDeployed},
 		"Adopted":   {reason: "The next apply continues.", policy: failureKeep, spec: engine.HostSpec{Machine: engine.MachineSpec{Adopt: true}}, status: engine.StatusDeployed},
 		"Failed":    {reason: "The configuration asks for it.", policy: failureRelease, status: engine.StatusFailedDeployment, want: true},
-		"Kept":      {reason: "The user wants to look at it.", policy: failureKeep, status: engine.StatusFailedDeployment},
+		"Kept":      {reason: "The user wants to look at the failed machine.", policy: failureKeep, status: engine.StatusFailedDeployment},
 		"Allocated": {reason: "Nothing is installed, so there is nothing to look at.", policy: failureKeep, status: engine.StatusAllocated, want: true},
 	}
 	for name, tc := range cases {

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
@@ -85,7 +85,7 @@ func (m *machineModel) refreshUnfinished(ctx context.Context, plan machineModel,
 // maaslxd_machine made it, the name comes from its key. Its notes have the tags that were put
 // on, and the former names.
 func (m *machineModel) fillImported(ctx context.Context, seen engine.BareMetal, key engine.Key, diags *diag.Diagnostics) {
-	before := settle.FormerSettingsOf(seen.Machine)
+	before := inplace.FormerSettingsOf(seen.Machine)
 	m.Name, m.Machine = types.StringValue(seen.Hostname), types.StringValue(cmp.Or(before.FormerHostname(), seen.Hostname))
 	m.Tags = values.TagSet(before.AddedTags)
 	if seen.Locked {

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/maaslxd/maaslxd/engine/settle"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -32,7 +32,7 @@ func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
 		return false
 	}
 	m, err := p.readMachine(ctx, p.state.ID.ValueString())
-	return err == nil && settle.WasCalled(m, want.ValueString())
+	return err == nil && inplace.WasCalled(m, want.ValueString())
 }
 
 // reinstallReason says why the machine must be installed anew, or "" if it need not.

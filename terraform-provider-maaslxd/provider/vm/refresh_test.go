@@ -229,8 +229,8 @@ func TestNotesSeen(t *testing.T) {
 	}{
 		"Killed":   {"An unfinished VM is pending, also if nobody could record it.", privateState{}, engine.VM{Ours: true}, privateState{Pending: true}},
 		"Finished": {"A VM that was finished meanwhile is not pending.", privateState{Pending: true}, engine.VM{Ours: true, Finished: true}, privateState{}},
-		"Imported": {"A VM without our mark tells nothing.", privateState{Imported: true}, engine.VM{}, privateState{Imported: true}},
-		"Unmarked": {"A VM that lost its mark tells nothing.", privateState{Pending: true}, engine.VM{}, privateState{Pending: true}},
+		"Imported": {"A VM without our mark does not show whether it is finished.", privateState{Imported: true}, engine.VM{}, privateState{Imported: true}},
+		"Unmarked": {"A VM that lost its mark does not show whether it is finished.", privateState{Pending: true}, engine.VM{}, privateState{Pending: true}},
 		"RanOnce": {
 			"Its redeployment failed, and it was imported since: it ran, whatever its state is now.", privateState{Imported: true},
 			engine.VM{Ours: true, Machine: engine.Machine{Status: engine.StatusFailedDeployment, Description: engine.DescriptionWithFinishedOnce(engine.DescriptionWithMark("", "o/web", false))}},

@@ -1,4 +1,4 @@
-package settle
+package inplace
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (w WantedSettings) SurplusTags(m engine.Machine) []string {
 
 // ReconcileTags adds the wanted tags, and removes those that were wanted before. All others
 // stay. MAAS changes the tags of a locked machine, too.
-func (s *Settler) ReconcileTags(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
+func (s *Updater) ReconcileTags(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	missing, surplus := w.MissingTags(m), w.SurplusTags(m)
 	for _, tag := range missing {
 		if err := s.Machines.Tag(ctx, m.SystemID, tag); err != nil {

@@ -1,4 +1,4 @@
-package settle
+package inplace
 
 import (
 	"encoding/json"

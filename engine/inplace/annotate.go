@@ -1,4 +1,4 @@
-package settle
+package inplace
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (w WantedSettings) annotationChanges(m engine.Machine) map[string]string {
 
 // ReconcileAnnotations writes the wanted annotations that are missing, and removes those that
 // were wanted before. MAAS allows this only to the user who owns the machine.
-func (s *Settler) ReconcileAnnotations(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
+func (s *Updater) ReconcileAnnotations(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	changes := w.annotationChanges(m)
 	switch {
 	case len(changes) == 0:
@@ -51,7 +51,7 @@ func (s *Settler) ReconcileAnnotations(ctx context.Context, w WantedSettings, m 
 
 // Annotate sends changes of the owner data of an acquired machine. An empty value removes its
 // key.
-func (s *Settler) Annotate(ctx context.Context, m engine.Machine, changes map[string]string) (engine.Machine, error) {
+func (s *Updater) Annotate(ctx context.Context, m engine.Machine, changes map[string]string) (engine.Machine, error) {
 	err := s.Metal.Annotate(ctx, m.SystemID, changes)
 	switch {
 	case errors.Is(err, engine.ErrConflict):

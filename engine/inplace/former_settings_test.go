@@ -1,4 +1,4 @@
-package settle
+package inplace
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestBefore changes a machine, lets somebody else change it, and puts back what it had.
-func TestBefore(t *testing.T) {
+// TestFormerSettings changes a machine, lets somebody else change it, and puts back what it had.
+func TestFormerSettings(t *testing.T) {
 	t.Parallel()
 	taken := engine.Machine{Hostname: "node1", Zone: "az1", Pool: "default", Domain: "maas", Description: "rack 7\nfixed by maaslxd: 10.0.0.5", Tags: []string{"metal"}}
 	text := func(s string) *string { return &s }

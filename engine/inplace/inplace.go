@@ -1,7 +1,7 @@
-// Package settle changes the settings of a machine that MAAS can change at any time: its
+// Package inplace changes the settings of a machine that MAAS can change at any time: its
 // hostname, zone, resource pool, domain, description, tags, annotations and lock. The kinds VM
 // and Machine share it.
-package settle
+package inplace
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// Settler changes machines of a kind.
-type Settler struct {
+// Updater changes the settings of machines of one kind.
+type Updater struct {
 	engine.Config
 	kind         KindTraits
 	leavingNames *region.LeavingNames
@@ -30,9 +30,9 @@ type KindTraits struct {
 	NoteHostname func(description, hostname string) string
 }
 
-// New returns a Settler. left has the hostnames that this process is leaving.
-func New(cfg engine.Config, kind KindTraits, left *region.LeavingNames) *Settler {
-	return &Settler{Config: cfg, kind: kind, leavingNames: left}
+// New returns an Updater. left has the hostnames that this process is leaving.
+func New(cfg engine.Config, kind KindTraits, left *region.LeavingNames) *Updater {
+	return &Updater{Config: cfg, kind: kind, leavingNames: left}
 }
 
 // WantedSettings are the wanted settings of a machine.
@@ -54,7 +54,7 @@ func (w WantedSettings) NeedsChange(m engine.Machine) bool {
 
 // UpdateMachine changes a machine, and unlocks it for that. First it looks for the names in the
 // change. The error is a *NameWaitError while another machine has the hostname.
-func (s *Settler) UpdateMachine(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
+func (s *Updater) UpdateMachine(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
 	if err := s.CheckNames(ctx, s.NamesOf(NamesIn(u))); err != nil {
 		return m, err
 	}
@@ -76,7 +76,7 @@ func (s *Settler) UpdateMachine(ctx context.Context, w WantedSettings, m engine.
 }
 
 // fieldsByParameter maps the parameter that MAAS refuses to the field of the spec.
-func (s *Settler) fieldsByParameter() map[string]fieldpath.Path {
+func (s *Updater) fieldsByParameter() map[string]fieldpath.Path {
 	fields := map[string]fieldpath.Path{"hostname": s.kind.HostnameField}
 	for _, same := range []string{"zone", "pool", "domain", "description"} {
 		fields[same] = fieldpath.New(same)
@@ -104,7 +104,7 @@ type Name struct {
 }
 
 // NamesOf are the names of the wanted zone, resource pool and domain.
-func (s *Settler) NamesOf(want engine.InPlaceSettings) []Name {
+func (s *Updater) NamesOf(want engine.InPlaceSettings) []Name {
 	return []Name{
 		{fieldpath.New("zone"), "zone", want.Zone, s.Names.Zones},
 		{fieldpath.New("pool"), "resource pool", want.Pool, s.Names.Pools},
@@ -113,12 +113,12 @@ func (s *Settler) NamesOf(want engine.InPlaceSettings) []Name {
 }
 
 // CheckName looks for a name in MAAS. The error is a *SpecError if MAAS does not have it.
-func (s *Settler) CheckName(ctx context.Context, n Name) error {
+func (s *Updater) CheckName(ctx context.Context, n Name) error {
 	return engine.CheckName(ctx, s.Names, n.Field, n.Kind, n.Text, n.List)
 }
 
 // CheckNames looks for several names, until MAAS lacks one.
-func (s *Settler) CheckNames(ctx context.Context, names []Name) error {
+func (s *Updater) CheckNames(ctx context.Context, names []Name) error {
 	for _, n := range names {
 		if err := s.CheckName(ctx, n); err != nil {
 			return err

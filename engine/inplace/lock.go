@@ -1,4 +1,4 @@
-package settle
+package inplace
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // UnlockForChange unlocks a machine for a change. MAAS refuses every change of a locked machine
 // except of its tags (auth/local.py, has_perm). The caller locks the machine again. If the spec
 // says nothing of the lock, it is somebody else's, and stays.
-func (s *Settler) UnlockForChange(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
+func (s *Updater) UnlockForChange(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	switch {
 	case !m.Locked:
 		return m, nil
@@ -28,7 +28,7 @@ func (s *Settler) UnlockForChange(ctx context.Context, w WantedSettings, m engin
 }
 
 // ReconcileLock gives a machine the wanted lock, after all other changes.
-func (s *Settler) ReconcileLock(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
+func (s *Updater) ReconcileLock(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	switch {
 	case w.Locked == nil || *w.Locked == m.Locked:
 		return m, nil
@@ -50,7 +50,7 @@ func (s *Settler) ReconcileLock(ctx context.Context, w WantedSettings, m engine.
 
 // RelockAfterFailure locks a machine again whose change failed after it was unlocked, also if
 // the caller has given up. It returns the failure.
-func (s *Settler) RelockAfterFailure(ctx context.Context, w WantedSettings, m engine.Machine, failure error) error {
+func (s *Updater) RelockAfterFailure(ctx context.Context, w WantedSettings, m engine.Machine, failure error) error {
 	if w.Locked == nil || !*w.Locked || m.Status != engine.StatusDeployed {
 		return failure
 	}

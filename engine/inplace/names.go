@@ -1,4 +1,4 @@
-package settle
+package inplace
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (w *NameWaitError) Error() string { return w.message }
 // CheckNameWait waits for a hostname that another machine has, as long as that machine is
 // likely to leave it. Then the error is a *NameWaitError. It is nil if nobody will leave the
 // hostname.
-func (s *Settler) CheckNameWait(w WantedSettings, holder engine.Machine) error {
+func (s *Updater) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 	if !w.AwaitName {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (s *Settler) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 // rename changes a machine that gets another hostname. It waits for a machine that has this
 // name. A long wait, or a wait in a circle, might never end. Then the machine takes a temporary
 // name, so that its former one is free.
-func (s *Settler) rename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
+func (s *Updater) rename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
 	s.leavingNames.NoteLeaving(m.SystemID, m.Hostname, w.Hostname, s.Now())
 	err := s.sendRename(ctx, w, m, u)
 	_, waits := errors.AsType[*NameWaitError](err)
@@ -53,7 +53,7 @@ func (s *Settler) rename(ctx context.Context, w WantedSettings, m engine.Machine
 }
 
 // sendRename sends the change, unless the machine that has the name is about to leave it.
-func (s *Settler) sendRename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
+func (s *Updater) sendRename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
 	if id, leaving := s.leavingNames.FindLeaver(w.Hostname, s.Now()); leaving && w.AwaitName && id != m.SystemID {
 		return &NameWaitError{fmt.Sprintf("the name %s belongs to %s, which is being renamed or deleted", w.Hostname, id)}
 	}
@@ -69,7 +69,7 @@ func hasTemporaryName(m engine.Machine) bool { return m.Hostname == temporaryNam
 
 // giveTemporaryName gives a machine its temporary name. The mark stays, and nobody wants the
 // name. So if the run ends here, the next plan finds and renames the machine.
-func (s *Settler) giveTemporaryName(ctx context.Context, w WantedSettings, m engine.Machine) error {
+func (s *Updater) giveTemporaryName(ctx context.Context, w WantedSettings, m engine.Machine) error {
 	parked := temporaryName(m)
 	change := engine.MachineUpdate{Hostname: &parked}
 	if s.kind.NoteHostname != nil {
@@ -86,7 +86,7 @@ func (s *Settler) giveTemporaryName(ctx context.Context, w WantedSettings, m eng
 
 // RestoreLastName renames a machine that is being released under its temporary name. It gets
 // the last name that we gave it, so that nobody finds a machine with a temporary name.
-func (s *Settler) RestoreLastName(ctx context.Context, m engine.Machine, before FormerSettings) engine.Machine {
+func (s *Updater) RestoreLastName(ctx context.Context, m engine.Machine, before FormerSettings) engine.Machine {
 	if !hasTemporaryName(m) || before.Hostname == nil || len(before.Hostname.Set) == 0 {
 		return m
 	}
@@ -98,14 +98,14 @@ func (s *Settler) RestoreLastName(ctx context.Context, m engine.Machine, before 
 
 // restoreFormerName gives a machine that waits in vain its former name back: nobody else wants
 // it. If that fails, the machine keeps its temporary name, and the error says so.
-func (s *Settler) restoreFormerName(ctx context.Context, m engine.Machine, former string) {
+func (s *Updater) restoreFormerName(ctx context.Context, m engine.Machine, former string) {
 	if err := s.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Hostname: &former}); err != nil {
 		s.Log.WarnContext(ctx, "cannot restore a former name", "kind", s.kind.Noun, "name", m.Hostname, "former", former, "error", err.Error())
 	}
 }
 
 // handleNameRefusal decides what follows when MAAS has refused a hostname.
-func (s *Settler) handleNameRefusal(ctx context.Context, w WantedSettings, m engine.Machine, refusal error) error {
+func (s *Updater) handleNameRefusal(ctx context.Context, w WantedSettings, m engine.Machine, refusal error) error {
 	named, err := s.Machines.MachinesNamed(ctx, w.Hostname)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (s *Settler) handleNameRefusal(ctx context.Context, w WantedSettings, m eng
 }
 
 // nameTakenError names a way out if nobody leaves a name.
-func (s *Settler) nameTakenError(w WantedSettings, m, holder engine.Machine) *engine.SpecError {
+func (s *Updater) nameTakenError(w WantedSettings, m, holder engine.Machine) *engine.SpecError {
 	taken := HostnameTakenError(s.kind.HostnameField, w.Hostname, holder)
 	if hasTemporaryName(m) {
 		taken.Hint += fmt.Sprintf(" While others wait for names, the %s has the name %s.", s.kind.Noun, m.Hostname)
