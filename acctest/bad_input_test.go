@@ -75,14 +75,14 @@ func TestAccVMBadInput(t *testing.T) {
 			before: func(t *testing.T, x *target) {
 				x.postForm(t, "vm-hosts/", url.Values{"type": {"lxd"}, "name": {"dead"}, "power_address": {"10.255.255.1:8443"}})
 			},
-			want: `HostUnavailable dead`,
+			want: `dead LXD HostUnavailable`,
 		},
 		"HostFull": {
 			reason: "Others have the cores, and over-commit is off.", attributes: []string{`cores = 3`}, host: "small",
 			world: func(m *sim.Model) {
 				m.Hosts = append(m.Hosts, sim.HostModel{Name: "small", Cores: 4, MemoryMiB: 8192, CPUOvercommit: 0.5})
 			},
-			want: `InsufficientResources 3 cores 2 left`,
+			want: `3 cores 2 left LXD InsufficientResources`,
 		},
 		"NoVMHosts": {
 			reason: "A MAAS after 3.8, in which no machine is a host.",
@@ -141,7 +141,7 @@ func TestAccProviderBadInput(t *testing.T) {
 		"WrongKey":     {reason: "MAAS refuses it; nothing of it is echoed.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `MAAS refused the API key`},
 		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.simulatorOrSkip().UserAPIKey() }, want: `may not compose VMs administrators`},
 		"NoScheme":     {reason: "A URL without a scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url: the URL must begin with http`},
-		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is no URL`},
+		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is not a URL`},
 		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `does not speak HTTPS api_url begin with http://`},
 		"NobodyThere":  {reason: "Nothing listens there.", url: func(*target) string { return "http://127.0.0.1:1/MAAS" }, want: `nothing listens at 127.0.0.1:1`},
 		"NoMAAS":       {reason: "A web server that is no MAAS.", url: func(x *target) string { return x.url + "/elsewhere" }, want: `there is no MAAS API at this address`},

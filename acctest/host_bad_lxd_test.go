@@ -47,11 +47,11 @@ func TestAccHostBadLXD(t *testing.T) {
 		},
 		"TooOld": {
 			reason: "It lacks what MAAS needs to make VMs.", world: withLXDOfVersion("4.0.9"), probe: "direct", before: trusting,
-			body: here, at: "address", want: `HostUnavailable: LXD 4.0.9 at is too old Install LXD 5.0 or newer on the host`,
+			body: here, at: "address", want: `LXD 4.0.9 at is too old LXD HostUnavailable Install LXD 5.0 or newer on the host`,
 		},
 		"Untrusted": {
 			reason: "Nobody but its operator can let us in.", world: withLXDOfVersion("5.21.3"), probe: "direct",
-			body: here, at: "address", want: `HostUnavailable: the LXD at does not trust the client certificate lxc config trust add`,
+			body: here, at: "address", want: `the LXD at does not trust the client certificate LXD HostUnavailable lxc config trust add`,
 		},
 	})
 }

@@ -28,7 +28,7 @@ func TestAccHostBadMachine(t *testing.T) {
 		"AdoptReady":       {reason: "Only what is deployed can be taken as it is.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`), at: "machine", want: `Only a Deployed machine can be adopted`},
 		"OtherArchitecture": {
 			reason: "No machine is of it.", body: vmHost("kvm", `selector = { architecture = "arm64" }`),
-			at: "selector", want: `InsufficientResources none of Ready machines architecture arm64`,
+			at: "selector", want: `none of Ready machines architecture arm64 LXD InsufficientResources`,
 		},
 		"ImageArchitecture":    {reason: "MAAS itself says so only when it deploys, of a kernel.", world: makeNode1ARM, body: hostOnNode1(), at: "machine", want: `machine: machine node1 has the architecture arm64/generic, but MAAS has ubuntu/noble for amd64 only. Choose another machine, name an image in deploy.image`},
 		"ImagesArchitecture":   {reason: "With MAAS's default image, too.", world: makeNode1ARM, body: vmHost("kvm", `machine = "node1"`), at: "machine", want: `machine: machine node1 has the architecture arm64/generic, but MAAS has an image for amd64 only`},
@@ -44,7 +44,7 @@ func TestAccHostBadMachine(t *testing.T) {
 		"TooMuchAsked":       {reason: "No machine is so large.", body: vmHost("kvm", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
 		"UnknownDriver":      {reason: "Found without a MAAS.", body: withLXD(`storage_pools = { default = { driver = "ntfs" } }`), want: `driver value must be one of "zfs" got: "ntfs"`},
 		"CephWithoutPool":    {reason: "Ceph must be named.", body: withLXD(`storage_pools = { default = { driver = "ceph" } }`), want: `storage_pools.default.ceph: the driver ceph needs a cluster and a pool. Give both`},
-		"MissingSource":      {reason: "A source must be a disk.", body: withLXD(`storage_pools = { default = { driver = "zfs", source = "/srv/pool" } }`), want: `storage_pools.default.source: /srv/pool is no disk /dev/disk/by-id`},
+		"MissingSource":      {reason: "A source must be a disk.", body: withLXD(`storage_pools = { default = { driver = "zfs", source = "/srv/pool" } }`), want: `storage_pools.default.source: /srv/pool is not a disk /dev/disk/by-id`},
 		"PoolBeyondDisk":     {reason: "LXD would fail at first boot.", body: withLXD(`storage_pools = { default = { size_gb = 501 } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB largest disk of machine node1 has 500 GB. Make the pools smaller`},
 		"PoolBeyondAllDisks": {reason: "A selector passes over what is too small, and here all is.", body: vmHost("kvm", `selector = {}`, deployNoble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB none of the 2 other Ready machines`},
 		"LongBridge":         {reason: "Linux takes 15 characters, MAAS more.", body: hostOnNode1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},

@@ -50,8 +50,8 @@ const (
 	VMDeploymentFailed    ErrorType = "VMDeploymentFailed"
 )
 
-// Error is a failure of a VM host or a VM. Its text reads "LXD <type>: <message>", with the
-// host if it is known.
+// Error is a failure of a VM host or a VM. Its text reads "<message> (LXD <type>, VM host
+// <host>)", without the host if that is unknown.
 type Error struct {
 	Type    ErrorType
 	Host    string // name of the VM host, may be empty
@@ -63,11 +63,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := fmt.Sprintf("LXD %s: %s", e.Type, e.Message)
+	s := fmt.Sprintf("%s (LXD %s", e.Message, e.Type)
 	if e.Host != "" {
-		s += fmt.Sprintf(" (VM host %s)", e.Host)
+		s += ", VM host " + e.Host
 	}
-	return s + causeText(e.Err) + e.Evidence.String()
+	return s + ")" + causeText(e.Err) + e.Evidence.String()
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 			err: engine.MarkTerminal(&engine.Error{
 				Type: engine.InsufficientResources, Host: "lxd-a", Message: "9 cores wanted, 8 left", Hint: "Choose another VM host.",
 			}),
-			at: path.Empty(), says: []string{"LXD InsufficientResources: 9 cores wanted, 8 left (VM host lxd-a).", "Choose another VM host."},
+			at: path.Empty(), says: []string{"9 cores wanted, 8 left (LXD InsufficientResources, VM host lxd-a).", "Choose another VM host."},
 		},
 		"LXDErrorOverFields": {
 			reason: "MAAS's error without a field does not hide LXD's error.",
