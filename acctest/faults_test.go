@@ -74,7 +74,7 @@ func TestAccVMFailedTransitions(t *testing.T) {
 		want   string
 	}{
 		"Commissioning": {"A VM that cannot be commissioned is useless.", "Commissioning", `VMCreationFailed Failed commissioning`},
-		"Deploying":     {"A VM that cannot be deployed is useless.", "Deploying", `VMDeploymentFailed Failed deployment`},
+		"Deploying":     {"A VM that cannot be deployed is useless.", "Deploying", `Failed deployment LXD VMDeploymentFailed`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -190,7 +190,7 @@ func TestAccHostBadInput(t *testing.T) {
 		"UnknownStorage": {reason: "The default must be one that LXD has.", body: hostOnNode1(`default_storage_pool = "fast"`), at: "default_storage_pool", want: `default_storage_pool "fast" default`},
 		"DefaultPool":    {reason: "No such pool is made.", body: withLXD(`profile = { pool = "fast" }`), at: "lxd", want: `no storage pool "fast" choose one of default`},
 		"MacvlanParent":  {reason: "A macvlan lies on a NIC.", body: withLXD(`networks = { lan = { kind = "macvlan" } }`), want: `name the machine's NIC`},
-		"ManagedAddress": {reason: "LXD's own choice can fail.", body: withLXD(`networks = { lxdbr0 = { kind = "managed" } }`), want: `no address of a bridge`},
+		"ManagedAddress": {reason: "LXD's own choice can fail.", body: withLXD(`networks = { lxdbr0 = { kind = "managed" } }`), want: `not an address with a prefix`},
 		"Channel":        {reason: "A risk belongs to it.", body: withLXD(`channel = "newest"`), want: `"newest" is not a channel of a snap`},
 		"ChannelTooOld":  {reason: "MAAS refuses such an LXD.", body: withLXD(`channel = "4.0/stable"`), want: `channel: 4.0/stable brings an LXD that is too old take 5.21/stable`},
 		"Port":           {reason: "No such port.", body: withLXD(`listen_port = 99999`), want: `listen_port value must be between 1 and 65535`},

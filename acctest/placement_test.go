@@ -177,7 +177,7 @@ func TestAccPlacementBadInput(t *testing.T) {
 		"LongGroup":    {reason: "A group's name is a name.", placement: `{ group = "` + strings.Repeat("g", 129) + `" }`, want: `placement.group must be 1 to 128`},
 		"UnknownZone":  {reason: "Zones are named, and known ones listed.", placement: `{ zone = "mars" }`, want: `placement.zone "mars" az1`},
 		"UnknownPool":  {reason: "Resource pools too.", placement: `{ pool = "mars" }`, want: `placement.pool "mars" kvm`},
-		"NoSuchTag":    {reason: "No host carries it; each says what it lacks.", placement: `{ tags = ["gpu"] }`, want: `2 missing tags "gpu" LXD InsufficientResources`},
+		"NoSuchTag":    {reason: "No host carries it; each says what it lacks.", placement: `{ tags = ["gpu"] }`, want: `2 missing tags LXD InsufficientResources "gpu"`},
 		"EmptyZone":    {reason: "A zone without hosts.", placement: `{ zone = "default" }`, want: `2 wrong zone LXD InsufficientResources lxd1`},
 		"TooLarge":     {reason: "No host is as large, so no try will do.", placement: `{}`, more: []string{`cores = 500`}, want: `2 too small even when empty LXD InsufficientResources`},
 	}

@@ -169,7 +169,7 @@ func (s HostSpec) Validate() error {
 		value float64
 	}{{"cpu_overcommit", s.CPUOvercommit}, {"memory_overcommit", s.MemoryOvercommit}} {
 		if !(ratio.value >= 0 && ratio.value <= 10) { // NaN too
-			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is not an over-commit ratio", ratio.value), Hint: "Give a number from 0 to 10. 1 means no over-commit; 0 keeps MAAS's value."}
+			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is not an over-commit ratio", ratio.value), Hint: "Give a number above 0 and up to 10, or leave it out. 1 means no over-commit."}
 		}
 	}
 	if err := s.validateServer(); err != nil {
