@@ -44,7 +44,7 @@ func TestNormalizeRegion(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s\n%q passes as %q", tc.reason, tc.give, got)
 			}
-			text := explain(err)
+			text := describeError(err)
 			for _, want := range tc.says {
 				if !strings.Contains(text, want) {
 					t.Errorf("%s\ngot %q, want %q", tc.reason, text, want)
@@ -79,7 +79,7 @@ func TestRegionURL(t *testing.T) {
 
 func wantInError(t *testing.T, err error, want ...string) {
 	t.Helper()
-	text := explain(err)
+	text := describeError(err)
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			t.Errorf("got %q, want %q", text, w)
@@ -87,8 +87,8 @@ func wantInError(t *testing.T, err error, want ...string) {
 	}
 }
 
-// explain is all that a user sees of an error.
-func explain(err error) string {
+// describeError returns all that a user sees of an error.
+func describeError(err error) string {
 	var text string
 	for _, p := range setting.ExplainError(err) {
 		text += p.Message + " " + p.Hint + "\n"
