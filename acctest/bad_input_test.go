@@ -141,7 +141,7 @@ func TestAccProviderBadInput(t *testing.T) {
 		"WrongKey":     {reason: "MAAS refuses the key, and the error shows nothing of it.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `MAAS refused the API key`},
 		"NotAnAdmin":   {reason: "Only administrators may compose VMs.", key: func(x *target) string { return x.simulatorOrSkip().UserAPIKey() }, want: `may not compose VMs administrators`},
 		"NoScheme":     {reason: "The URL has no scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url: the URL must begin with http`},
-		"NotAURL":      {reason: "The URL contains spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is no URL`},
+		"NotAURL":      {reason: "The URL contains spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is not a URL`},
 		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `does not speak HTTPS api_url begin with http://`},
 		"NobodyThere":  {reason: "Nothing listens at the address.", url: func(*target) string { return "http://127.0.0.1:1/MAAS" }, want: `nothing listens at 127.0.0.1:1`},
 		"NoMAAS":       {reason: "The web server at the address is no MAAS.", url: func(x *target) string { return x.url + "/elsewhere" }, want: `there is no MAAS API at this address`},

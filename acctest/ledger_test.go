@@ -32,7 +32,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 			path: func(t *testing.T, dir string) string {
 				return writeText(t, filepath.Join(dir, "ledger.db"), strings.Repeat("no ledger ", 1000))
 			},
-			want: `The ledger cannot be used is damaged, or is no ledger MAASLXD_LEDGER`,
+			want: `The ledger cannot be used is damaged, or is not a ledger MAASLXD_LEDGER`,
 		},
 		"Folder": {
 			reason: "A folder is no file.",

@@ -33,7 +33,7 @@ func readCertificate(text string, now time.Time) (c certificate, message, hint s
 	}
 	parsed, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return c, "this is no X.509 certificate", want
+		return c, "this is not an X.509 certificate", want
 	}
 	if now.After(parsed.NotAfter) {
 		return c, "the certificate expired on " + parsed.NotAfter.UTC().Format(time.DateOnly), "make a new one, or remove it from the list"

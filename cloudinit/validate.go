@@ -38,7 +38,7 @@ func (h Host) checkChannel(p *problems) {
 	parts := strings.Split(h.Channel, "/")
 	risky := len(parts) > 1 && slices.Contains([]string{"stable", "candidate", "beta", "edge"}, parts[1])
 	if !channelPattern.MatchString(h.Channel) || !risky {
-		p.add(fieldpath.New("channel"), fmt.Sprintf("%q is no channel of a snap", h.Channel),
+		p.add(fieldpath.New("channel"), fmt.Sprintf("%q is not a channel of a snap", h.Channel),
 			"write it as track/risk, such as "+DefaultChannel+"; risks are stable, candidate, beta and edge")
 	} else if isTooOldForMAAS(h.Channel) {
 		p.add(fieldpath.New("channel"), h.Channel+" brings an LXD that is too old for MAAS, which needs 4.16 or newer", "take "+DefaultChannel)
@@ -49,7 +49,7 @@ func (h Host) checkListen(p *problems) {
 	if h.ListenAddress != "" {
 		address, err := netip.ParseAddr(h.ListenAddress)
 		if err != nil || address.Zone() != "" {
-			p.add(fieldpath.New("listen_address"), fmt.Sprintf("%q is no IP address", h.ListenAddress),
+			p.add(fieldpath.New("listen_address"), fmt.Sprintf("%q is not an IP address", h.ListenAddress),
 				"give an address of the machine without a port, or leave it out for all of them")
 		} else if address.IsLoopback() || address.IsMulticast() {
 			p.add(fieldpath.New("listen_address"), fmt.Sprintf("MAAS cannot reach LXD at %s", address),
@@ -57,13 +57,13 @@ func (h Host) checkListen(p *problems) {
 		}
 	}
 	if h.ListenPort < 1 || h.ListenPort > 65535 {
-		p.add(fieldpath.New("listen_port"), fmt.Sprintf("%d is no port", h.ListenPort), fmt.Sprintf("LXD's own is %d", DefaultPort))
+		p.add(fieldpath.New("listen_port"), fmt.Sprintf("%d is not a port", h.ListenPort), fmt.Sprintf("give a number from 1 to 65535; LXD's own is %d", DefaultPort))
 	}
 }
 
 func (h Host) checkProject(p *problems) {
 	if !projectPattern.MatchString(h.Project.Name) || len(h.Project.Name) > 63 {
-		p.add(fieldpath.New("project", "name"), fmt.Sprintf("%q is no name of an LXD project", h.Project.Name),
+		p.add(fieldpath.New("project", "name"), fmt.Sprintf("%q is not a valid name of an LXD project", h.Project.Name),
 			"use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit")
 	}
 	if h.Project.Name == "default" && len(h.Project.Features) > 0 {
@@ -85,13 +85,13 @@ func (h Host) checkProject(p *problems) {
 
 func (h Host) checkProfile(p *problems) {
 	if !namePattern.MatchString(h.Profile.Name) {
-		p.add(fieldpath.New("profile", "name"), fmt.Sprintf("%q is no name of an LXD profile", h.Profile.Name), nameHint)
+		p.add(fieldpath.New("profile", "name"), fmt.Sprintf("%q is not a valid name of an LXD profile", h.Profile.Name), nameHint)
 	}
 	checkChoice(p, fieldpath.New("profile", "pool"), "storage pool", h.Profile.Pool, sortedNames(h.StoragePools))
 	checkChoice(p, fieldpath.New("profile", "network"), "network", h.Profile.Network, sortedNames(h.Networks))
 	for _, key := range sortedNames(h.Profile.Config) {
 		if !configKeyPattern.MatchString(key) {
-			p.add(fieldpath.New("profile", "config"), fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
+			p.add(fieldpath.New("profile", "config"), fmt.Sprintf("%q is not a configuration key of LXD", key), `keys look like "limits.cpu"`)
 		} else if isUserDataKey(key) {
 			p.add(fieldpath.New("profile", "config"), key+" is user-data, which a profile does not keep secret", "leave it out; give each machine its own user-data when it is deployed")
 		}

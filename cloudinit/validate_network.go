@@ -10,7 +10,7 @@ import (
 func (h Host) checkNetworks(p *problems) {
 	for _, name := range sortedNames(h.Networks) {
 		if !interfacePattern.MatchString(name) {
-			p.add(fieldpath.New("networks"), fmt.Sprintf("%q is no name of a network", name),
+			p.add(fieldpath.New("networks"), fmt.Sprintf("%q is not a valid name of a network", name),
 				"use up to 15 letters, digits, '-', '_' and '.', as Linux allows for interfaces")
 			continue
 		}
@@ -29,7 +29,7 @@ func (n Network) check(p *problems, field fieldpath.Path) {
 		n.refuseAddresses(p, field)
 	case Macvlan:
 		if !interfacePattern.MatchString(n.Parent) {
-			p.add(field.Child("parent"), fmt.Sprintf("%q is no name of a NIC", n.Parent), "name the machine's NIC that VMs connect to, such as eno1")
+			p.add(field.Child("parent"), fmt.Sprintf("%q is not a valid name of a NIC", n.Parent), "name the machine's NIC that VMs connect to, such as eno1")
 		}
 		n.refuseAddresses(p, field)
 	case Managed:
@@ -70,6 +70,6 @@ func (n Network) checkAddress(p *problems, field fieldpath.Path, text string, fa
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || !family(prefix.Addr()) || prefix.Addr() == prefix.Masked().Addr() {
-		p.add(field, fmt.Sprintf("%q is no address of a bridge", text), `give one with its prefix, such as 10.10.0.1/24 or fd42::1/64, or "none"; LXD's own choice is not reliable`)
+		p.add(field, fmt.Sprintf("%q is not an address with a prefix", text), `give one with its prefix, such as 10.10.0.1/24 or fd42::1/64, or "none"; LXD's own choice is not reliable`)
 	}
 }

@@ -17,7 +17,7 @@ func (h Host) checkPools(p *problems) {
 	for _, name := range sortedNames(h.StoragePools) {
 		pool, field := h.StoragePools[name], fieldpath.New("storage_pools").Key(name)
 		if !namePattern.MatchString(name) {
-			p.add(fieldpath.New("storage_pools"), fmt.Sprintf("%q is no name of a storage pool", name), nameHint)
+			p.add(fieldpath.New("storage_pools"), fmt.Sprintf("%q is not a valid name of a storage pool", name), nameHint)
 			continue
 		}
 		pool.check(p, field)
@@ -67,7 +67,7 @@ func (s StoragePool) checkSource(p *problems, field fieldpath.Path) {
 	case s.Driver == ZFS && !isDatasetName(source), s.Driver == LVM && !namePattern.MatchString(source):
 		p.add(field, fmt.Sprintf("%q is neither a path nor a name that %s knows", source, s.Driver), sourceHint)
 	case s.Driver == Btrfs || s.Driver == Dir:
-		p.add(field, fmt.Sprintf("%q is no absolute path", source), "give the path of a directory, or for btrfs of a disk")
+		p.add(field, fmt.Sprintf("%q is not an absolute path", source), "give the path of a directory, or for btrfs of a disk")
 	}
 }
 
@@ -77,11 +77,11 @@ func (s StoragePool) checkPath(p *problems, field fieldpath.Path) {
 	device := s.isOnDisk()
 	switch {
 	case path.Clean(s.Source) != s.Source || strings.ContainsFunc(s.Source, isSpaceOrControl):
-		p.add(field, fmt.Sprintf("%q is no clean path", s.Source), "write it without .., // and a / at its end")
+		p.add(field, fmt.Sprintf("%q is not a clean path", s.Source), "write it without .., // and a / at its end")
 	case device && s.Driver == Dir:
 		p.add(field, "the driver dir needs a directory, not a device", "take zfs, btrfs or lvm for a disk")
 	case !device && (s.Driver == ZFS || s.Driver == LVM):
-		p.add(field, fmt.Sprintf("%s is no disk", s.Source), sourceHint)
+		p.add(field, fmt.Sprintf("%s is not a disk", s.Source), sourceHint)
 	}
 }
 
@@ -109,10 +109,10 @@ func (s StoragePool) checkCeph(p *problems, field fieldpath.Path) {
 	ceph := *s.Ceph
 	for _, each := range []struct{ key, value string }{{"cluster", ceph.Cluster}, {"pool", ceph.Pool}} {
 		if !namePattern.MatchString(each.value) {
-			p.add(field.Child(each.key), fmt.Sprintf("%q is no name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")
+			p.add(field.Child(each.key), fmt.Sprintf("%q is not a valid name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")
 		}
 	}
 	if ceph.User != "" && !namePattern.MatchString(ceph.User) {
-		p.add(field.Child("user"), fmt.Sprintf("%q is no name of a Ceph user", ceph.User), `write it without "client."`)
+		p.add(field.Child("user"), fmt.Sprintf("%q is not a valid name of a Ceph user", ceph.User), `write it without "client."`)
 	}
 }

@@ -157,7 +157,7 @@ func (s HostSpec) validateServer() error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.New("server_fingerprint"), Message: fmt.Sprintf("%q is no fingerprint", s.ServerFingerprint),
+		Field: fieldpath.New("server_fingerprint"), Message: fmt.Sprintf("%q is not a fingerprint", s.ServerFingerprint),
 		Hint: "Write 64 hex digits in lower case, without colons: `lxc info` on the host shows them as certificate_fingerprint.", Err: ErrInvalid,
 	}
 }
@@ -169,7 +169,7 @@ func (s HostSpec) Validate() error {
 		value float64
 	}{{"cpu_overcommit", s.CPUOvercommit}, {"memory_overcommit", s.MemoryOvercommit}} {
 		if !(ratio.value >= 0 && ratio.value <= 10) { // NaN too
-			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is not an over-commit ratio", ratio.value), Hint: "MAAS takes 0 to 10; 1 means no over-commit."}
+			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is not an over-commit ratio", ratio.value), Hint: "Give a number above 0 and up to 10, or leave it out. 1 means no over-commit."}
 		}
 	}
 	if err := s.validateServer(); err != nil {

@@ -81,7 +81,7 @@ func NoStoragePoolError(field fieldpath.Path, host, name string, known []string)
 
 func unknownError(field fieldpath.Path, message, name string, known []string) error {
 	const most = 12
-	hint := "There is none."
+	hint := "None exists yet. Make it first, or correct the name."
 	if n := slices.IndexFunc(known, func(k string) bool { return k != name && strings.EqualFold(k, name) }); n >= 0 {
 		hint = fmt.Sprintf("Did you mean %q? Names differ by case.", known[n])
 	} else if len(known) > 0 {

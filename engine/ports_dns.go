@@ -58,7 +58,7 @@ func (n DNSName) Validate() error {
 	switch {
 	case !dnsLabelPattern.MatchString(n.Label):
 		return &SpecError{
-			Field: dnsField.Child("name"), Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
+			Field: dnsField.Child("name"), Message: fmt.Sprintf("%q is not a DNS label", n.Label), Err: ErrInvalid,
 			Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot.",
 		}
 	case n.Domain == "":

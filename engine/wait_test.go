@@ -147,12 +147,12 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 		"Working": {
 			reason: "A timeout names what was going on.",
 			steps:  []func() (Result[string], error){stepSeeing("a", false, time.Second)},
-			words:  []string{"deadline", "Working", "hard at it"},
+			words:  []string{"the time is up", "Working", "hard at it"},
 		},
 		"Failing": {
 			reason: "A timeout amid failures names the last one.",
 			steps:  []func() (Result[string], error){stepFailing(errors.New("rack is away"))},
-			words:  []string{"deadline", "rack is away"},
+			words:  []string{"the time is up", "rack is away"},
 		},
 	}
 	for name, tc := range cases {
@@ -254,10 +254,10 @@ func TestWaitSaysWhereItStopped(t *testing.T) {
 		want   string
 		lasted time.Duration
 	}{
-		"Waiting": {"A phase lasts.", []func() (Result[string], error){stepSeeing("a", false, 10*time.Second)}, "context deadline exceeded while Working for 1m0s: hard at it", time.Minute},
+		"Waiting": {"A phase lasts.", []func() (Result[string], error){stepSeeing("a", false, 10*time.Second)}, "the time is up while Working for 1m0s: hard at it", time.Minute},
 		"Failing": {
 			"MAAS went away.", []func() (Result[string], error){stepSeeing("a", false, 10*time.Second), stepFailing(passing)},
-			"context deadline exceeded; the last error was: rack is away: unavailable", time.Minute,
+			"the time is up; the last error was: rack is away: unavailable", time.Minute,
 		},
 	}
 	for name, tc := range cases {

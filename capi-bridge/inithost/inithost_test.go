@@ -215,7 +215,7 @@ func TestInitHostBadSettings(t *testing.T) {
 		"NoParent":       {reason: "A macvlan needs one.", args: []string{"--nic-type", "macvlan"}, says: []string{"--nic-parent: "}},
 		"Listen":         {reason: "MAAS could not reach it.", args: []string{"--listen-address", "127.0.0.1"}, says: []string{"--listen-address: MAAS cannot reach LXD at 127.0.0.1"}},
 		"Project":        {reason: "LXD has no such name.", args: []string{"--project", "a/b"}, says: []string{"--project: "}},
-		"Two":            {reason: "All of it is said at once.", args: []string{"--project", "a/b", "--listen-port", "0", "--listen-port", "99999"}, says: []string{"--project: ", "--listen-port: 99999 is no port"}},
+		"Two":            {reason: "All of it is said at once.", args: []string{"--project", "a/b", "--listen-port", "0", "--listen-port", "99999"}, says: []string{"--project: ", "--listen-port: 99999 is not a port"}},
 		"Flag":           {reason: "A slip of the pen.", args: []string{"--storage-sise", "5"}, says: []string{"storage-sise", "capi-bridge init-host -h lists the flags"}},
 		"Argument":       {reason: "Nothing else is taken.", args: []string{"node1"}, says: []string{`"node1" is not a flag`}},
 		"DryRun":         {reason: "A switch is true or false.", env: map[string]string{"DRY_RUN": "maybe"}, says: []string{`DRY_RUN: "maybe" is neither true nor false`}},

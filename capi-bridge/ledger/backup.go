@@ -13,8 +13,8 @@ const aboutBackup = `Copies the whole ledger of the service into a file of SQLit
 runs. Run it on the service's machine, as its user.`
 
 const aboutRestore = `Copies a backup into the empty ledger of a new service: the rows, and the clients of
-a cluster. The clients of a service on a file are in its folder "clients". It refuses
-a backup that was made while MAAS was composing.`
+a cluster. The clients of a service on a file are in its folder "clients": copy that, too.
+It refuses a backup that was made while MAAS was composing a VM.`
 
 // backUpLedger runs the command backup.
 func backUpLedger(ctx context.Context, p setting.Program) (err error) {

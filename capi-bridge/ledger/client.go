@@ -32,7 +32,7 @@ func addClient(ctx context.Context, p setting.Program) error {
 	c := clientToAdd{}
 	s := setting.New(p, aboutAdd)
 	addFolder(s, &c.folder)
-	s.AddTexts(&c.rights.Regions, "region", "", "MAAS that the client may use: its mark, its address, or * for all; may be given several times")
+	s.AddTexts(&c.rights.Regions, "region", "", "MAAS that the client may use: its mark, or its address or URL while it has no mark; * for all; may be given several times")
 	s.AddText(&c.rights.Prefix, "prefix", "", "", "owner whose rows the client may write, such as ci; * for all")
 	s.AddDuration(&c.valid, "valid", "", access.ClientValidity, "how long the certificate is valid")
 	s.AddPEM(&c.certificate, "certificate", "", "certificate that the client already has, as PEM text or the path of a file")
@@ -42,6 +42,9 @@ func addClient(ctx context.Context, p setting.Program) error {
 		return err
 	}
 	if err := s.ReadArgs(p.Args); err != nil {
+		return err
+	}
+	if err := normalizeRegions(c.rights.Regions); err != nil {
 		return err
 	}
 	c.rights.Prefix = access.OwnerPrefix(c.rights.Prefix)

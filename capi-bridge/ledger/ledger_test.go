@@ -314,7 +314,7 @@ func TestBadServe(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "ledger.db"), []byte(strings.Repeat("no ledger ", 1000)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, nil, "is damaged, or is no ledger"},
+		}, nil, "is damaged, or is not a ledger"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

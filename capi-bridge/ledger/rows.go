@@ -130,6 +130,9 @@ func forgetRows(ctx context.Context, p setting.Program) (err error) {
 	if len(keys) == 0 {
 		return &setting.UsageError{Text: "no key is given", Hint: p.Name + " KEY …, as ledger rows lists them"}
 	}
+	if region, err = normalizeRegion(region); err != nil {
+		return err
+	}
 	l, err := file.open(ctx)
 	if err != nil {
 		return err

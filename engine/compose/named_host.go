@@ -36,7 +36,7 @@ func (f *Finder) siteOfNamedHost(ctx context.Context, want engine.VMSpec) (Sites
 	// or two later.
 	if !host.IsInventoryKnown() {
 		f.Names.Refresh(engine.ListHosts)
-		return Sites{}, fmt.Errorf("MAAS does not yet know how many cores VM host %s has: %w", host.Name, engine.ErrBusy)
+		return Sites{}, fmt.Errorf("MAAS does not know the cores of VM host %s yet: %w", host.Name, engine.ErrBusy)
 	}
 	if host, err = f.checkHostWithRefresh(ctx, host, want); err != nil {
 		return Sites{}, err

@@ -32,7 +32,7 @@ func DefaultPath() (string, error) {
 		}
 		if !filepath.IsAbs(home) {
 			return "", &engine.Refusal{
-				Message: fmt.Sprintf("the home directory %q is no whole path, and the ledger would be kept wherever the program is started", home),
+				Message: fmt.Sprintf("the home directory %q is not an absolute path, so the ledger would be in the folder where the program is started", home),
 				Hint:    "Set HOME to a whole path, or name a file for the ledger.", Err: engine.ErrForbidden,
 			}
 		}

@@ -80,7 +80,7 @@ func fileSystemError(path string, err error) error {
 
 func damagedFileError(path string) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the ledger %s is damaged, or is no ledger", path),
+		Message: fmt.Sprintf("the ledger %s is damaged, or is not a ledger", path),
 		Hint: "When no run is active, move it away, with its files that end in -wal and -shm. " +
 			"The next run makes a new ledger, and finds VMs by their marks in MAAS.",
 		Err: engine.ErrInvalid,

@@ -259,7 +259,7 @@ func TestClassifyResultCode(t *testing.T) {
 		"FullShm":  {"On a full disk the index of the log is what cannot grow first.", 4874, "no space left"},
 		"Full":     {"The file cannot grow.", 13, "no space left"},
 		"Failing":  {"A disk that fails is not full.", 10 | 1<<8, "cannot be read or written"},
-		"NoLedger": {"SQLite cannot read it.", 26, "is no ledger"},
+		"NoLedger": {"SQLite cannot read it.", 26, "is not a ledger"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func (r *Registry) RecordFingerprint(ctx context.Context, machineID, fingerprint
 	record, ok := m.HostRecord()
 	switch {
 	case !ok:
-		return "", fmt.Errorf("machine %s is no LXD host: %w", m.Hostname, engine.ErrNotFound)
+		return "", fmt.Errorf("machine %s is not an LXD host: %w", m.Hostname, engine.ErrNotFound)
 	case record.ServerFingerprint != "":
 		return record.ServerFingerprint, nil
 	}

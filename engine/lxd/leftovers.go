@@ -44,7 +44,7 @@ func (c *Composer) RemoveLeftovers(ctx context.Context, r engine.Leftovers) erro
 // leftoversUnknownError names the hosts of r that do not show what they hold.
 func (i *inventory) leftoversUnknownError(r engine.Leftovers) error {
 	return i.silentHostsError(func(h serverSurvey) bool { return slices.Contains(r.HostKeys, h.MachineID) }, func(hosts string) string {
-		return fmt.Sprintf("a part of %s may be left on %s: its creation began there, and LXD does not show its instances there", r.Name, hosts)
+		return fmt.Sprintf("%s may have an instance or volumes left on %s: its creation began there, and that LXD does not list its instances", r.Name, hosts)
 	})
 }
 

@@ -60,7 +60,7 @@ func (c *Composer) locateInstance(ctx context.Context, m engine.Machine) (locati
 	power, err := c.Enlister.PowerInstanceOf(ctx, m.SystemID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return location{}, fmt.Errorf("%s is no instance of an LXD: %w", m.Hostname, engine.ErrConflict)
+		return location{}, fmt.Errorf("%s is not an instance of an LXD server: %w", m.Hostname, engine.ErrConflict)
 	case err != nil:
 		return location{}, fmt.Errorf("cannot tell the host of %s: %w", m.Hostname, err)
 	}

@@ -254,7 +254,7 @@ func (r *Registry) Endpoint(ctx context.Context, host engine.VMHost) (engine.End
 			return s.Endpoint, nil
 		}
 	}
-	return engine.Endpoint{}, fmt.Errorf("machine %s is no LXD host: %w", host.MachineID, engine.ErrNotFound)
+	return engine.Endpoint{}, fmt.Errorf("machine %s is not an LXD host: %w", host.MachineID, engine.ErrNotFound)
 }
 
 // UpdateHost implements engine.Registrar. It ignores new credentials: MAAS keeps them with
@@ -300,7 +300,7 @@ func (r *Registry) editHostRecord(ctx context.Context, host engine.VMHost, chang
 	}
 	record, ok := m.HostRecord()
 	if !ok {
-		return fmt.Errorf("machine %s is no LXD host: %w", m.Hostname, engine.ErrNotFound)
+		return fmt.Errorf("machine %s is not an LXD host: %w", m.Hostname, engine.ErrNotFound)
 	}
 	change(&record)
 	defer r.dropList()
@@ -316,7 +316,7 @@ func (r *Registry) Unregister(ctx context.Context, host engine.VMHost) error {
 		err = r.machines.Untag(ctx, m.SystemID, engine.HostTag)
 	}
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		return fmt.Errorf("cannot take tag %q off %s: %w", engine.HostTag, host.Name, err)
+		return fmt.Errorf("cannot remove the tag %q from %s: %w", engine.HostTag, host.Name, err)
 	}
 	return nil
 }

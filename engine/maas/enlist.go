@@ -114,7 +114,7 @@ func (c *Enlister) PowerInstanceOf(ctx context.Context, systemID string) (engine
 	}
 	// Other drivers have addresses too, but no instances.
 	if power.Address == "" || power.Name == "" {
-		return engine.Instance{}, fmt.Errorf("machine %s is no instance of an LXD: %w", systemID, engine.ErrNotFound)
+		return engine.Instance{}, fmt.Errorf("machine %s is not an instance of an LXD server: %w", systemID, engine.ErrNotFound)
 	}
 	return engine.Instance{Endpoint: engine.Endpoint{Address: power.Address, Project: power.Project}, Name: power.Name}, nil
 }

@@ -158,7 +158,7 @@ func putCredentials(r *api.Request, pair engine.Credentials) {
 	}
 	// The cause is omitted: it is crypto/tls's text, and describes the key.
 	if _, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key)); err != nil {
-		r.Refuse("key", "it is no PEM private key of the certificate", hint)
+		r.Refuse("key", "it is not the PEM private key of the certificate", hint)
 	}
 }
 

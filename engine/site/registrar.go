@@ -25,7 +25,7 @@ func (r registrarBesideMAAS) Unregister(ctx context.Context, host engine.VMHost)
 	if err == nil && ours.ID != 0 {
 		err = r.maas.Unregister(ctx, ours)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, engine.ErrGone) { // MAAS may drop its VM hosts after they were listed
 		return err
 	}
 	return r.Registrar.Unregister(ctx, host)

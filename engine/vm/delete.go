@@ -229,7 +229,7 @@ func powerUnknownError(m engine.Machine, cause error) error {
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: m.HostName, Err: cause,
-		Message: fmt.Sprintf("%s cannot be deleted until its LXD says that it is off", m.Hostname),
+		Message: fmt.Sprintf("%s cannot be deleted yet: its LXD must first confirm that it is off", m.Hostname),
 		Hint:    "Deleting it now could leave its instance behind. " + out,
 	}
 }

@@ -30,7 +30,7 @@ func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.
 	}
 	n := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.HostKey == on.HostKey })
 	if n < 0 {
-		return fmt.Errorf("MAAS does not list VM host %s of %s now: %w", on.Name, m.Hostname, engine.ErrBusy)
+		return fmt.Errorf("VM host %s of %s is missing from MAAS's list at the moment: %w", on.Name, m.Hostname, engine.ErrBusy)
 	}
 	if err := checkResize(hosts[n], have, want); err != nil {
 		return err

@@ -237,7 +237,7 @@ func (c *Cluster) Remove(ctx context.Context, address string) error {
 	switch {
 	case n < 0:
 		return &engine.Refusal{
-			Message: fmt.Sprintf("%s is no member of the cluster", address),
+			Message: fmt.Sprintf("%s is not a member of the cluster", address),
 			Hint:    "List the members: capi-bridge ledger cluster status.", Err: engine.ErrNotFound,
 		}
 	case members[n].Leads:

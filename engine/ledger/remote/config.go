@@ -142,7 +142,7 @@ func parseAddress(text string) (base *url.URL, wrong string) {
 	base, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, "is no address"
+		return nil, "is not an address"
 	case base.User != nil:
 		return nil, "holds a user or a password, which a ledger service does not know"
 	case base.Scheme != "https":

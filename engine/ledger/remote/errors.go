@@ -71,7 +71,7 @@ func (n node) notLedgerError(response *http.Response) error {
 	if response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable || response.StatusCode == http.StatusGatewayTimeout {
 		return &retryableError{fmt.Errorf("a proxy answers in its place (%s)", said)}
 	}
-	return n.wrongAddressError("what answers there is no ledger (" + said + ")")
+	return n.wrongAddressError("the server there is not a ledger service (" + said + ")")
 }
 
 func (n node) wrongAddressError(why string) error {

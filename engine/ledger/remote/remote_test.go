@@ -428,7 +428,7 @@ func TestNoLedger(t *testing.T) {
 	for name, tc := range map[string]struct{ address, says string }{
 		"PlainHTTP": {strings.Replace(plain.URL, "http://", "https://", 1), "plain HTTP answers there"},
 		"NoTLS":     {"https://" + sshServerAddress(t), "does not speak TLS"},
-		"OtherTLS":  {other.URL, "what answers there is no ledger (HTTP 200 OK, server nginx"},
+		"OtherTLS":  {other.URL, "the server there is not a ledger service (HTTP 200 OK, server nginx"},
 	} {
 		c := config
 		c.Address = tc.address

@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/bounded"
@@ -40,10 +42,27 @@ func (r *request) checkRegion(region string) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the ledger's client %s may not use the region %q", r.client.Name, safeText(region)),
-		Hint:    fmt.Sprintf("Ask the operator of the ledger service for a certificate for that region: ledger client add --region %s.", safeText(region)),
+		Hint:    r.regionHint(region),
 		Err:     engine.ErrForbidden,
 	}
 }
+
+// regionHint names the command that adds a client which may use the region. A name of a client
+// has one certificate at a time, so the new client has another name.
+//
+// A client that has only an address meets this error at its first VM: MAAS gets its mark then,
+// and the region's rows move from the address to the mark.
+func (r *request) regionHint(region string) string {
+	var why string
+	if region != "" && !isAddress(region) && slices.ContainsFunc(r.client.Regions, isAddress) {
+		why = fmt.Sprintf("The client has the address of this MAAS (%s). Now this MAAS has a mark, and the ledger calls it by the mark. ", strings.Join(r.client.Regions, ", "))
+	}
+	return why + fmt.Sprintf("Ask the operator of the ledger service for another client: capi-bridge ledger client add NAME --region %s --prefix %s.",
+		safeText(region), strings.TrimSuffix(r.client.Prefix, "/"))
+}
+
+// isAddress tells the address of a MAAS from a mark, which has no slash.
+func isAddress(region string) bool { return strings.Contains(region, "/") }
 
 // checkKey refuses a key that the client may not write.
 func (r *request) checkKey(key engine.Key) error {

@@ -89,7 +89,7 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil: // the text of err may repeat a password
-		return nil, &ConfigError{"api_url", "this is no URL", hint}
+		return nil, &ConfigError{"api_url", "this is not a URL", hint}
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, &ConfigError{"api_url", "the URL must begin with http:// or https://", hint}
 	case u.Hostname() == "":

@@ -12,7 +12,7 @@ import (
 // maxElements bounds a list of MAAS. The largest sites have some thousands of machines.
 const maxElements = 20_000
 
-var errNoList = errors.New("it is no list")
+var errNoList = errors.New("it is not a list")
 
 // Elements is a list of MAAS that is decoded element by element. An element that cannot be
 // read does not affect the others.

@@ -36,7 +36,7 @@ func NewRequest(method, route string, args ...string) *Request {
 	for _, arg := range args {
 		from, to := strings.IndexByte(r.path, '{'), strings.IndexByte(r.path, '}')
 		if arg == "" || arg == "." || arg == ".." {
-			r.Err = fmt.Errorf("%s %s: %q is no id: %w", method, route, arg, engine.ErrInvalid)
+			r.Err = fmt.Errorf("%s %s: %q is not an id: %w", method, route, arg, engine.ErrInvalid)
 			return r
 		}
 		r.path = r.path[:from] + url.PathEscape(arg) + r.path[to+1:]

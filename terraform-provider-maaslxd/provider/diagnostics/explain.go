@@ -27,7 +27,7 @@ func evidenceText(shown engine.Evidence) string {
 }
 
 // ErrorText is the text of an error without the bare sentinel at its end. A sentinel sorts
-// errors for programs, and tells people nothing.
+// errors for programs, and tells people nothing. The end of a context is in plain words.
 func ErrorText(err error) string {
 	text := err.Error()
 	for _, sentinel := range sentinels {
@@ -35,7 +35,21 @@ func ErrorText(err error) string {
 			text = strings.TrimSuffix(text, ": "+sentinel.Error())
 		}
 	}
+	for _, end := range contextEnds {
+		if before, found := strings.CutSuffix(text, end.err.Error()); found && errors.Is(err, end.err) {
+			text = before + end.text
+		}
+	}
 	return text
+}
+
+// contextEnds are the ends of a context, in plain words.
+var contextEnds = []struct {
+	err  error
+	text string
+}{
+	{context.DeadlineExceeded, "there was no answer in time"},
+	{context.Canceled, "it was interrupted"},
 }
 
 var sentinels = []error{

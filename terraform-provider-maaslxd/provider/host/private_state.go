@@ -97,7 +97,7 @@ func readPrivateStateForPlan(ctx context.Context, private values.PrivateReader, 
 	n := readPrivateState(ctx, private, diags)
 	if n.Moved {
 		diags.AddError("The moved VM host was not refreshed",
-			"Its state was a "+canonicalHostType+", which has nothing else before the first refresh. Plan without -refresh=false.")
+			"Its state comes from a "+canonicalHostType+" and has no other attributes yet. The first refresh reads them. Plan without -refresh=false.")
 	}
 	return n
 }

@@ -48,7 +48,7 @@ func TestBadLXDIsSaidOnce(t *testing.T) {
 		"Kind":      {"There are three kinds.", network(object{"kind": "ovn"}), "lxd.networks.lan.kind", `"macvlan"`},
 		"Port":      {"TCP has no such port.", object{"listen_port": 65536}, "lxd.listen_port", "between 1 and 65535"},
 		"PortZero":  {"Zero is not the same as null.", object{"listen_port": 0}, "lxd.listen_port", "between 1 and 65535"},
-		"NoAddress": {"The check of the whole first boot finds it.", network(object{"kind": "managed"}), "lxd.networks.lan.ipv4_address", "no address of a bridge"},
+		"NoAddress": {"The check of the whole first boot finds it.", network(object{"kind": "managed"}), "lxd.networks.lan.ipv4_address", "not an address with a prefix"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,6 @@ func serverFingerprintValidator() validator.String {
 		case engine.IsFingerprint(plain):
 			return fmt.Sprintf("Write it as LXD does, in small letters and without colons: %q.", plain)
 		}
-		return fmt.Sprintf("%q is no SHA-256. Give the 64 hex digits that `lxc info` shows on the host as certificate_fingerprint.", s)
+		return fmt.Sprintf("%q is not a SHA-256 fingerprint. Give the 64 hex digits that `lxc info` shows on the host as certificate_fingerprint.", s)
 	})
 }

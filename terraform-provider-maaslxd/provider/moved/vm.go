@@ -97,5 +97,5 @@ func (m VM) PlaceholderID() string {
 // of the VM would seem to change.
 func (m VM) AddUnreadError(diags *diag.Diagnostics) {
 	diags.AddError("The moved VM was not refreshed", fmt.Sprintf(
-		"The state of %s was a %s, which has nothing else before the first refresh. Plan without -refresh=false.", m.describe(), m.Kind))
+		"The state of %s comes from a %s and has no other attributes yet. The first refresh reads them. Plan without -refresh=false.", m.describe(), m.Kind))
 }
