@@ -60,3 +60,46 @@ func TestSameHost(t *testing.T) {
 		})
 	}
 }
+
+// TestHostPlannedMeanwhile plans the destruction of a VM host while the plan of a VM on it
+// asks MAAS. The host's plan has seen no VM that stays, so the VM's plan must refuse.
+func TestHostPlannedMeanwhile(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason   string
+		planHost func(*client.Run)
+		says     string // empty: the plan goes on
+	}{
+		"NotPlanned": {"The VM host stays.", func(*client.Run) {}, ""},
+		"OtherHost":  {"Another VM host goes.", func(r *client.Run) { r.NoteHostDestroy("def456", false) }, ""},
+		"Destroyed":  {"The VM would be lost.", func(r *client.Run) { r.NoteHostDestroy("abc123", false) }, "Cannot delete VM host kvm"},
+		"Replaced":   {"The VM would be lost with the former host.", func(r *client.Run) { r.NoteHostDestroy("abc123", true) }, "Cannot replace VM host kvm"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			r := &vmResource{client: client.NewWithBackend(nil)}
+			p := &vmPlan{
+				state:   &vmModel{Name: types.StringValue("web"), VMHostName: types.StringValue("kvm")},
+				private: privateState{HostMachine: "abc123"}, destroysHost: r.client.DestroysHost, diags: &diags,
+			}
+			p.followHostPlan()
+			if diags.HasError() || len(p.replace) > 0 {
+				t.Fatalf("no host is planned yet, and the VM's plan has %v, %v", diags, p.replace)
+			}
+			tc.planHost(&r.client.Run)
+			r.notePlanForHost(p)
+			var got string
+			if diags.HasError() {
+				got = diags.Errors()[0].Summary()
+			}
+			if got != tc.says {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.says)
+			}
+			if stay := r.client.Run.VMsStayingOn("abc123"); len(stay) != 1 || stay[0] != "web" {
+				t.Errorf("the host's plan sees %q, want the VM", stay)
+			}
+		})
+	}
+}

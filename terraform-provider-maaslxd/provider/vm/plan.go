@@ -46,7 +46,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		if !p.diags.HasError() {
 			r.checkAgainstMAAS(ctx, p)
 		}
-		r.notePlanForHost(p)
+		r.notePlanForHost(&p)
 	}
 }
 
@@ -71,12 +71,14 @@ func refuseTakenOver(name string, n privateState, diags *diag.Diagnostics) {
 	}
 }
 
-// notePlanForHost records for the VM host whether the VM stays on it.
-func (r *vmResource) notePlanForHost(p vmPlan) {
+// notePlanForHost records for the VM host whether the VM stays on it. Terraform plans both at
+// the same time, so each plan first writes its note and then reads the other's.
+func (r *vmResource) notePlanForHost(p *vmPlan) {
 	switch {
 	case r.client == nil:
 	case p.state != nil && len(p.replace) == 0:
 		r.client.Run.NoteVMStays(p.private.HostMachine, p.state.Name.ValueString())
+		p.refuseStayingOnDestroyedHost()
 	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
 		r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 	}
