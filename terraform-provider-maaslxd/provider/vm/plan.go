@@ -79,7 +79,7 @@ func (r *vmResource) notePlanForHost(p *vmPlan) {
 	case r.client == nil:
 	case p.state != nil && len(p.replace) == 0:
 		r.client.Run.NoteVMStays(p.private.HostMachine, p.state.Name.ValueString())
-		p.refuseStayingOnDestroyedHost()
+		refuseStayingOnDestroyedHost(p)
 	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
 		r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 	}
