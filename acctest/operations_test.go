@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,44 @@ func needsOpenSSL(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not installed, whose commands the guide to keys shows")
+	}
+}
+
+// TestGuidesSteerSimulator runs the commands that the guides give for the simulator: an LXD server
+// trusts the next pair, and MAAS is upgraded.
+func TestGuidesSteerSimulator(t *testing.T) {
+	t.Parallel()
+	needsOpenSSL(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed, by which the guides steer the simulator")
+	}
+	folder := t.TempDir()
+	s := sim.StartServer(t, sim.Model{LXDListen: sim.LXDListenPorts, Hosts: []sim.HostModel{{Name: "node1", Cores: 8, MemoryMiB: 16384}}})
+	run := func(guide, title string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", blockOf(t, guide, shellBlocks, title))
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "MAAS_API_URL="+s.URL)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", title, err, out)
+		}
+	}
+	runGuideBlock(t, folder, nextPair)
+	next, err := fleetkey.LoadFile(filepath.Join(folder, fleetkey.NextKeyFile), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(keysGuide, "Tell an LXD server of the simulator")
+	trusted := s.LXDs()[0].Trusted
+	if !slices.ContainsFunc(trusted, func(c sim.TrustedCertificate) bool {
+		fingerprint, err := fleetkey.Fingerprint(c.Certificate)
+		return err == nil && fingerprint == next.Fingerprint
+	}) {
+		t.Errorf("the LXD server trusts %v, want %s among them", trusted, next.Fingerprint)
+	}
+	run("moving-off-vm-hosts", "Upgrade the MAAS of the simulator")
+	const want = "this MAAS has no VM hosts any more"
+	if err := s.Upgrade(); err == nil || err.Error() != want {
+		t.Errorf("a second upgrade says %v, want %q", err, want)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestOperations(t *testing.T) {
 	}
 	socket := lxdtest.ServeSocket(t, node.Listening[0], &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}})
 	env := append(os.Environ(), "LXD_SOCKET="+socket, "NETWORK_BRIDGE=maasbr0", "LISTEN_ADDRESS="+host, "NODE_NAME=node1",
-		"NODE_IP="+node.Listening[0], "MAAS_ENDPOINT="+s.URL, "MAAS_API_KEY="+s.APIKey(),
+		"NODE_IP="+node.Listening[0], "MAAS_API_URL="+s.URL, "MAAS_API_KEY="+s.APIKey(),
 		"MAASLXD_LXD_CLIENT_CERT="+fleet.Certificate, "MAASLXD_LXD_CLIENT_KEY="+fleet.Key)
 	const nodes, upgrade = "existing-nodes", "moving-off-vm-hosts"
 	for _, step := range []struct {
