@@ -1,8 +1,6 @@
 package maas
 
 import (
-	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,56 +8,28 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// walkAnnounced reads all machines with ten walkers, as Terraform refreshes. Only one of them
-// works at a time. Each works before and after it announces its read.
-func walkAnnounced(t *testing.T, c *Client, ids []string, announce func(context.Context, string), work time.Duration) {
-	next := make(chan string)
-	processor := make(chan struct{}, 1)
-	workOnce := func() {
-		processor <- struct{}{}
-		time.Sleep(work)
-		<-processor
-	}
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			for id := range next {
-				workOnce()
-				announce(t.Context(), id)
-				workOnce()
-				if m, err := c.Machines.Machine(t.Context(), id); err != nil || m.SystemID != id {
-					t.Errorf("machine %s: got %v, %v", id, m.SystemID, err)
-				}
-			}
-		})
-	}
-	for _, id := range ids {
-		next <- id
-	}
-	close(next)
-	wg.Wait()
-}
-
 // TestAnnouncedReads: MAAS answers announced reads while their readers still work, in as many
 // calls as without an announcement.
 func TestAnnouncedReads(t *testing.T) {
 	t.Parallel()
 	const machines, work, latency = 400, 3 * time.Millisecond, 20 * time.Millisecond
-	walk := func(t *testing.T, announced bool) (calls int, took time.Duration) {
+	refresh := func(t *testing.T, announced bool) (calls int, took time.Duration) {
 		w := newFakeMAAS(machineIDs(machines)...)
 		w.setLatency(latency)
 		c := testClient(t, w)
-		announce := c.Machines.AnnounceRead
-		if !announced {
-			announce = func(context.Context, string) {}
-		}
 		began := time.Now()
-		walkAnnounced(t, c, machineIDs(machines), announce, work)
+		walkMachines(t, c, machineIDs(machines), 10, func(doWork func(func() time.Duration), id string) {
+			doWork(workDurations(work, false))
+			if announced {
+				c.Machines.AnnounceRead(t.Context(), id)
+			}
+			doWork(workDurations(work, false))
+		})
 		return len(w.requests()), time.Since(began)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		callsBefore, before := walk(t, false)
-		calls, took := walk(t, true)
+		callsBefore, before := refresh(t, false)
+		calls, took := refresh(t, true)
 		if calls > callsBefore || calls > machines/10 {
 			t.Errorf("%d calls with announcements and %d without, want at most %d", calls, callsBefore, machines/10)
 		}

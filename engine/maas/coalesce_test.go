@@ -154,17 +154,26 @@ func workDurations(work time.Duration, uneven bool) func() time.Duration {
 // readByWalkers reads all machines with this many walkers. Only one of them works at a
 // time, and each works before each read.
 func readByWalkers(t *testing.T, c *Client, ids []string, parallelism int, work func() time.Duration) {
+	walkMachines(t, c, ids, parallelism, func(doWork func(func() time.Duration), _ string) { doWork(work) })
+}
+
+// walkMachines reads all machines with this many walkers. Each prepares each read. Only one of them
+// works at a time.
+func walkMachines(t *testing.T, c *Client, ids []string, parallelism int, prepare func(doWork func(func() time.Duration), id string)) {
 	next := make(chan string)
 	processor := make(chan struct{}, 1)
+	doWork := func(duration func() time.Duration) {
+		processor <- struct{}{}
+		time.Sleep(duration())
+		<-processor
+	}
 	var wg sync.WaitGroup
 	for range parallelism {
 		wg.Go(func() {
 			for id := range next {
-				processor <- struct{}{}
-				time.Sleep(work())
-				<-processor
-				if _, err := c.Machines.Machine(t.Context(), id); err != nil {
-					t.Error(err)
+				prepare(doWork, id)
+				if m, err := c.Machines.Machine(t.Context(), id); err != nil || m.SystemID != id {
+					t.Errorf("machine %s: got %v, %v", id, m.SystemID, err)
 				}
 			}
 		})
@@ -174,6 +183,23 @@ func readByWalkers(t *testing.T, c *Client, ids []string, parallelism int, work 
 	}
 	close(next)
 	wg.Wait()
+}
+
+// TestReadsOfASuddenCrowd: more readers come at once than a steady walk has had. The first
+// call begins with as many as usual, and the next one waits for all others.
+func TestReadsOfASuddenCrowd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeMAAS(machineIDs(200)...)
+		w.setLatency(10 * time.Millisecond)
+		c := testClient(t, w)
+		readByWalkers(t, c, machineIDs(100), 10, workDurations(time.Millisecond, false))
+		before := len(w.requests())
+		readAll(t, c, machineIDs(200)[100:164])
+		if got := len(w.requests()) - before; got > 2 {
+			t.Errorf("%d calls for 64 machines, want at most 2", got)
+		}
+	})
 }
 
 // TestReadsAfterAWriteWaitLittle: after a write, each change has its own pace, and a call

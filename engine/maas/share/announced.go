@@ -23,30 +23,14 @@ type announcement struct {
 // announced reader does not come, no other one is announced: then this client upgrades states
 // that it does not read, as in a plan without a refresh.
 func (c *coalescer) announce(ctx context.Context, key string) {
-	if !c.wantsAnnouncements(key) {
-		return
-	}
-	a := announcement{batch: c.joinBatch(ctx, key)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.announced[key]; known {
-		a.batch.leave()
-		return
-	}
-	a.lapse = time.AfterFunc(announcementTTL, func() {
-		if b := c.takeAnnounced(key); b != nil {
-			c.noteLapsed()
-			b.leave()
-		}
-	})
-	c.announced[key] = a
-}
-
-func (c *coalescer) wantsAnnouncements(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, known := c.announced[key]
-	return !known && !c.hasLapsed && c.hasCounted && c.usualReaders > 1 && c.hasOnlyRead()
+	if known || c.hasLapsed || !c.hasCounted || c.usualReaders == 1 || !c.hasOnlyRead() {
+		return
+	}
+	b := c.joinOpenBatch(ctx, key)
+	c.announced[key] = announcement{b, time.AfterFunc(announcementTTL, func() { c.dropAnnounced(key, b) })}
 }
 
 // takeAnnounced returns the call that was begun for a reader, or nil. The reader has joined
@@ -63,9 +47,13 @@ func (c *coalescer) takeAnnounced(key string) *batch {
 	return a.batch
 }
 
-// noteLapsed notes that an announced reader did not come.
-func (c *coalescer) noteLapsed() {
+// dropAnnounced drops an announcement whose reader did not come, and notes that.
+func (c *coalescer) dropAnnounced(key string, b *batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hasLapsed = true
+	if c.announced[key].batch == b { // else the reader has just come
+		delete(c.announced, key)
+		c.hasLapsed = true
+		b.leave()
+	}
 }

@@ -105,6 +105,11 @@ func (c *coalescer) read(ctx context.Context, key string) ([]engine.Machine, err
 func (c *coalescer) joinBatch(ctx context.Context, key string) *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.joinOpenBatch(ctx, key)
+}
+
+// joinOpenBatch is joinBatch for a caller that holds the lock.
+func (c *coalescer) joinOpenBatch(ctx context.Context, key string) *batch {
 	if c.openBatch == nil || !c.openBatch.join() {
 		c.openBatch = c.newBatch(ctx)
 	}

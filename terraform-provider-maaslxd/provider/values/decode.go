@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -46,10 +45,4 @@ func fillStruct(target any, object types.Object) bool {
 	}
 	into.Set(filled)
 	return true
-}
-
-// decodeObject reads a nested object into a struct.
-func decodeObject(v attr.Value, target any) bool {
-	object, ok := v.(types.Object)
-	return ok && fillStruct(target, object)
 }

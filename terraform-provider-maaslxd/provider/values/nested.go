@@ -52,7 +52,7 @@ func decodeObjects[T any](given map[string]attr.Value) (map[string]T, bool) {
 	out := make(map[string]T, len(given))
 	for name, v := range given {
 		var one T
-		if !decodeObject(v, &one) {
+		if object, ok := v.(types.Object); !ok || !fillStruct(&one, object) {
 			return nil, false
 		}
 		out[name] = one
