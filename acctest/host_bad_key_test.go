@@ -36,7 +36,7 @@ func TestAccHostBadKey(t *testing.T) {
 		"Expired":         {reason: "LXD no longer accepts the certificate.", body: hostOnNode1(), settings: old.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
 		"NotYetValid":     {reason: "The certificate begins in the future, so a clock is wrong.", body: hostOnNode1(), settings: early.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},
 		"FileExpired":     {reason: "The pair beside the ledger has expired.", body: hostOnNode1(), before: old.putBesideLedger, want: `client key pair lxd-client.pem cannot be used expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
-		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: hostOnNode1(), settings: withSetting(`ledger = "memory"`), want: `Cannot create VM host no lasting place for the client key pair`},
+		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: hostOnNode1(), settings: withSetting(`ledger = "memory"`), want: `Cannot create VM host the ledger is a service or in memory so the provider has no folder for the fleet's key pair`},
 		"KeyFileMissing":  {reason: "The value is neither PEM nor the path of a file.", body: hostOnNode1(), settings: withSetting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
 		"KeyReadByOthers": {
 			reason: "Somebody may have it.", body: hostOnNode1(),

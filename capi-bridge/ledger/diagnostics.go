@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger/service"
 )
 
@@ -80,11 +82,20 @@ func (r *runningService) diagnosticsHandler(m *metrics) http.Handler {
 		switch _, err := r.rows.CurrentTag(ctx); {
 		case err != nil:
 			r.log.Error("the ledger cannot be read", "error", err)
-			http.Error(w, "the ledger cannot be read", http.StatusServiceUnavailable)
+			http.Error(w, r.unreadableText(err), http.StatusServiceUnavailable)
 		default:
 			_, _ = io.WriteString(w, "ok\n")
 		}
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	return mux
+}
+
+// unreadableText says to a probe why the ledger cannot be read. In a cluster without a leader
+// a read gets no answer, or the answer that there is none.
+func (r *runningService) unreadableText(err error) string {
+	if r.node.address != "" && (errors.Is(err, engine.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) {
+		return "the cluster has no leader: more than half of the nodes must run"
+	}
+	return "the ledger cannot be read"
 }

@@ -36,8 +36,8 @@ const maxKeyFileBytes = 64 << 10
 func LoadOrCreate(path string, now time.Time) (Key, error) {
 	if path == "" {
 		return Key{}, &engine.Refusal{
-			Message: "there is no lasting place for the client key pair that manages LXD hosts",
-			Hint:    fmt.Sprintf("Give a pair as %s and %s, or name a file for the ledger. Then a pair is made beside it.", certField, keyField),
+			Message: "the ledger is a service or in memory, so the provider has no folder for the fleet's key pair",
+			Hint:    fmt.Sprintf("Set %s and %s. Or name a file for the ledger: then the provider makes a pair beside it.", certField, keyField),
 			Err:     engine.ErrInvalid,
 		}
 	}

@@ -155,7 +155,7 @@ func TestLoadOrCreateRefuses(t *testing.T) {
 		make    func(t *testing.T, path string) string // returns the path to use
 		message string
 	}{
-		"NoPlace":      {"The ledger is in memory.", func(*testing.T, string) string { return "" }, "no lasting place"},
+		"NoPlace":      {"The ledger is in memory.", func(*testing.T, string) string { return "" }, "has no folder for the fleet's key pair"},
 		"Empty":        {"The disk was full, elsewhere than here.", file("", 0o600), "holds no certificate"},
 		"Cut":          {"Copied in part.", file(whole[:len(whole)/2], 0o600), "cannot be used"},
 		"OnlyPublic":   {"The certificate was put there alone.", file(pair.Certificate, 0o600), "holds no private key"},
