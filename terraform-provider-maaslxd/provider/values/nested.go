@@ -16,6 +16,9 @@ func DecodeObject[T any](ctx context.Context, o types.Object, diags *diag.Diagno
 		return nil
 	}
 	var v T
+	if fillStruct(&v, o) {
+		return &v
+	}
 	diags.Append(o.As(ctx, &v, basetypes.ObjectAsOptions{})...)
 	return &v
 }
@@ -34,11 +37,27 @@ func DecodeMap[T any](ctx context.Context, m types.Map, diags *diag.Diagnostics)
 	}
 	given := m.Elements()
 	maps.DeleteFunc(given, func(_ string, v attr.Value) bool { return v.IsNull() || v.IsUnknown() }) // a validator refuses null elements
+	if out, ok := decodeObjects[T](given); ok {
+		return out
+	}
 	kept, ds := types.MapValue(m.ElementType(ctx), given)
 	diags.Append(ds...)
 	out := make(map[string]T, len(given))
 	diags.Append(kept.ElementsAs(ctx, &out, false)...)
 	return out
+}
+
+// decodeObjects reads objects into structs. It returns false if the framework has to do it.
+func decodeObjects[T any](given map[string]attr.Value) (map[string]T, bool) {
+	out := make(map[string]T, len(given))
+	for name, v := range given {
+		var one T
+		if !decodeObject(v, &one) {
+			return nil, false
+		}
+		out[name] = one
+	}
+	return out, true
 }
 
 // EncodeMap writes a map of nested objects.

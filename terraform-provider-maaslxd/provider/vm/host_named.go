@@ -50,12 +50,12 @@ func (p *vmPlan) followHostPlan() {
 			"%s is on VM host %s, which this run replaces, and is replaced with it. To say so in the configuration, set vm_host = "+
 				"maaslxd_vm_host.NAME.id; with placement, give it lifecycle { replace_triggered_by = [maaslxd_vm_host.NAME.id] }.", name, host))
 	case leaves:
-		p.refuseHostDestroy("delete")
+		refuseHostDestroy(p, "delete")
 	}
 }
 
 // refuseHostDestroy refuses a plan that destroys the VM host and leaves the VM on it.
-func (p *vmPlan) refuseHostDestroy(verb string) {
+func refuseHostDestroy(p *vmPlan, verb string) {
 	p.diags.AddError(fmt.Sprintf("Cannot %s VM host %s", verb, p.state.VMHostName.ValueString()), fmt.Sprintf(
 		"1 VM would stay on it: %s. The plan stops here, before anything is destroyed.\n\nTake the VM out of the configuration, too, "+
 			"or make it anew elsewhere first: docs/guides/day-two.md, \"Emptying a VM host\", says how. %s", p.state.Name.ValueString(), client.DestroyAllHint))
@@ -64,12 +64,12 @@ func (p *vmPlan) refuseHostDestroy(verb string) {
 // refuseStayingOnDestroyedHost refuses a plan in which the VM host was planned after
 // followHostPlan had looked, and before the VM was noted as staying. Then neither plan has seen
 // the other one.
-func (p *vmPlan) refuseStayingOnDestroyedHost() {
+func refuseStayingOnDestroyedHost(p *vmPlan) {
 	switch leaves, replaced := p.destroysHost(p.private.HostMachine); {
 	case replaced:
-		p.refuseHostDestroy("replace")
+		refuseHostDestroy(p, "replace")
 	case leaves && !p.diags.HasError(): // else followHostPlan has said so
-		p.refuseHostDestroy("delete")
+		refuseHostDestroy(p, "delete")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -20,11 +21,11 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	p := vmPlan{diags: &resp.Diagnostics, newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM}
-	p.diags.Append(req.Config.Get(ctx, &p.config)...)
-	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
+	values.DecodeState(ctx, tfsdk.State(req.Config), &p.config, p.diags)
+	values.DecodeState(ctx, tfsdk.State(req.Plan), &p.plan, p.diags)
 	if !req.State.Raw.IsNull() {
 		p.state = new(vmModel)
-		p.diags.Append(req.State.Get(ctx, p.state)...)
+		values.DecodeState(ctx, req.State, p.state, p.diags)
 		p.private = readPrivateStateForPlan(ctx, req.Private, p.diags)
 	}
 	if p.diags.HasError() {
@@ -78,7 +79,7 @@ func (r *vmResource) notePlanForHost(p *vmPlan) {
 	case r.client == nil:
 	case p.state != nil && len(p.replace) == 0:
 		r.client.Run.NoteVMStays(p.private.HostMachine, p.state.Name.ValueString())
-		p.refuseStayingOnDestroyedHost()
+		refuseStayingOnDestroyedHost(p)
 	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
 		r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -24,7 +25,8 @@ import (
 func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state vmModel
 	diags := &resp.Diagnostics
-	diags.Append(req.State.Get(ctx, &state)...)
+	values.DecodeState(ctx, req.State, &state, diags)
+	before := state
 	n := readPrivateState(ctx, req.Private, diags)
 	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants an identity of a VM that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
@@ -54,7 +56,9 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	r.client.Run.NoteVMInState(vm.Hostname, vm.SystemID)
 	r.refreshRead(look, b, &state, &n, vm, diags)
-	diags.Append(resp.State.Set(ctx, &state)...)
+	if !reflect.DeepEqual(before, state) { // the response has the former state already
+		diags.Append(resp.State.Set(ctx, &state)...)
+	}
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
