@@ -259,6 +259,10 @@ func TestAccGuideDayTwo(t *testing.T) {
 		}
 	}
 	w.wantCommandFailure(t, `VM books-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
+	_, failure := x.invokeAction(t, "maaslxd_redeploy", map[string]any{"machine": x.findMachine(t, "books-1").SystemID})
+	if !wordsPattern("locked in MAAS If deletion_protection of books-1 is true set it to false and apply").MatchString(failure) {
+		t.Errorf("want a refusal that names the attribute, got %q", failure)
+	}
 
 	worker := x.findMachine(t, "worker-1").SystemID
 	config = strings.ReplaceAll(config, "2026-11", "2026-12")
@@ -270,6 +274,12 @@ func TestAccGuideDayTwo(t *testing.T) {
 	w.wantEmptyPlan(t)
 	if m := x.findMachine(t, "worker-1"); m.SystemID != worker || m.StatusName != "Deployed" {
 		t.Errorf("worker-1 is %+v, want the same machine, Deployed", m)
+	}
+	for _, rescue := range []string{"enter", "exit"} { // the guide: meanwhile a plan shows no change
+		if _, failure := x.invokeAction(t, "maaslxd_rescue", map[string]any{"machine": worker, "rescue": rescue}); failure != "" {
+			t.Fatal(failure)
+		}
+		w.wantEmptyPlan(t)
 	}
 	config = strings.ReplaceAll(config, "deletion_protection = true", "deletion_protection = false")
 	w.configure(t, x.config(config))

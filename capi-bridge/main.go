@@ -27,7 +27,7 @@ var commands = setting.Commands{
 	{Name: "manager", Summary: "run the controllers of Cluster API's MaasCluster and MaasMachine", Run: manager.Run},
 	{Name: "init-host", Summary: "set up the LXD of this node, so that VMs can be made on it", Run: inithost.Run},
 	{Name: "check", Summary: "check an LXD, a VM host to be, a MAAS, or its upgrade: check lxd|vm-host|maas|upgrade", Run: check.Run},
-	{Name: "ledger", Summary: "serve a ledger to several machines: ledger serve, ledger client add|list|revoke", Run: ledger.Run},
+	{Name: "ledger", Summary: "keep a ledger for several machines: ledger serve|client|rows|forget|import|export|backup|restore|cluster", Run: ledger.Run},
 	{Name: "version", Summary: "print the version", Run: func(_ context.Context, p setting.Program) error {
 		_, err := fmt.Fprintln(p.Stdout, p.Version)
 		return err

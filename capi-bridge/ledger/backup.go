@@ -57,7 +57,7 @@ func restoreLedger(ctx context.Context, p setting.Program) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "keys restored: %d\n", keys)
+	_, err = fmt.Fprintf(p.Stdout, "rows restored: %d\n", keys)
 	return err
 }
 

@@ -62,14 +62,31 @@ type node interface {
 	Close(ctx context.Context) error
 }
 
-// checkConfig refuses invalid addresses and a missing key.
+// checkConfig refuses invalid addresses, a program that cannot run a node, and missing keys.
+// The build comes before the keys: a program without dqlite needs none.
 func (c nodeConfig) checkConfig() error {
+	if err := c.checkAddresses(); err != nil {
+		return err
+	}
+	if err := checkNodeBuild(); err != nil {
+		return err
+	}
+	return errors.Join(c.copySharedKeys(), c.checkKey())
+}
+
+// checkAddresses refuses invalid addresses.
+func (c nodeConfig) checkAddresses() error {
 	for _, each := range append([]string{c.address}, c.peers...) {
 		host, port, err := net.SplitHostPort(each)
 		if err != nil || host == "" || port == "" || port == "0" {
 			return &setting.UsageError{Flag: "--node, --peer", Text: fmt.Sprintf("%q is not HOST:PORT", each), Hint: "Give the address by which the other nodes reach it, such as ledger-0.example.com:7444."}
 		}
 	}
+	return nil
+}
+
+// checkKey refuses a missing key of the cluster.
+func (c nodeConfig) checkKey() error {
 	if access.HasClusterAuthority(c.folder) {
 		return nil
 	}

@@ -54,7 +54,8 @@ const (
 var errStarting = fmt.Errorf("the node is in no cluster yet: %w", engine.ErrUnavailable)
 
 // joinCluster starts the node, and waits until it may serve. It waits as long
-// as there is no cluster or no leader.
+// as there is no cluster or no leader. If ctx ends meanwhile, that is no error: the
+// service was stopped.
 func (r *runningService) joinCluster(ctx context.Context) error {
 	for said := ""; ; {
 		err := r.tryToJoin(ctx)
@@ -63,7 +64,8 @@ func (r *runningService) joinCluster(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			r.log.Info("stopped while it waited for the cluster")
+			return nil
 		case !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
 			return err
 		case because != said:

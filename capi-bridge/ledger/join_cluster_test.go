@@ -42,13 +42,17 @@ func TestNodeSettings(t *testing.T) {
 		"NoPort":    {"Other nodes could not reach it.", []string{"--node", "a.example"}, `"a.example" is not HOST:PORT`},
 		"NoHost":    {"Nor by this.", []string{"--node", ":7444"}, `":7444" is not HOST:PORT`},
 		"File":      {"There would be two ledgers.", []string{"--node", "a.example:7444", "--file", "x.db"}, "--file: a cluster keeps its ledger on the nodes"},
-		"NoKeys":    {"What is named must be there.", []string{"--node", "a.example:7444", "--keys", "/nowhere"}, "/nowhere/cluster-key.pem"},
-		"NoKey":     {"It could prove nothing to others.", []string{"--node", "a.example:7444"}, "there is no cluster-key.pem in"},
 	} {
-		var out, log output
-		err := runCommand(t.Context(), t.TempDir(), &out, &log, append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}, tc.args...)...)
-		if err == nil || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: %s\ngot %v, want %q", name, tc.reason, err, tc.says)
-		}
+		wantServeRefused(t, name+": "+tc.reason, tc.says, tc.args...)
+	}
+}
+
+// wantServeRefused runs serve with these settings, and wants its error to say something.
+func wantServeRefused(t *testing.T, reason, says string, args ...string) {
+	t.Helper()
+	var out, log output
+	err := runCommand(t.Context(), t.TempDir(), &out, &log, append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}, args...)...)
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("%s\ngot %v, want %q", reason, err, says)
 	}
 }

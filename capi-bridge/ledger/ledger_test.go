@@ -385,7 +385,7 @@ func TestRowsAndMoves(t *testing.T) {
 		}
 		return out.String()
 	}
-	if got := run("import", file); got != "keys moved: 2 (already there: 0)\n" {
+	if got := run("import", file); got != "rows moved: 2 (already there: 0)\n" {
 		t.Errorf("got %q", got)
 	}
 	mine := s.addAndConnectClient("ci", "--region=*", "--prefix=ci").Region("m1")
@@ -426,7 +426,7 @@ func TestRowsAndMoves(t *testing.T) {
 	if got := run("forget", "gone/web-1"); got != "gone/web-1 is forgotten\n" {
 		t.Errorf("got %q", got)
 	}
-	if got := run("export", file, "--owner=ci"); got != "keys moved: 1 (already there: 0)\n" {
+	if got := run("export", file, "--owner=ci"); got != "rows moved: 1 (already there: 0)\n" {
 		t.Errorf("got %q", got)
 	}
 	if all := run("rows"); strings.Contains(all, "m1") {

@@ -43,6 +43,9 @@ func (c nodeConfig) identity(host string) (dqlite.Identity, error) {
 	return dqlite.Identity{Certificate: pair, Signers: authority.Pool()}, err
 }
 
+// checkNodeBuild accepts that this process runs a node.
+func checkNodeBuild() error { return nil }
+
 // startNode starts a node.
 func startNode(ctx context.Context, c nodeConfig) (node, error) {
 	host, _, err := net.SplitHostPort(c.address)
@@ -63,7 +66,7 @@ func startNode(ctx context.Context, c nodeConfig) (node, error) {
 // connectCluster connects to the cluster of the node in a folder.
 func connectCluster(c nodeConfig) (clusterAccess, error) {
 	if !access.HasClusterAuthority(c.folder) {
-		return nil, c.checkConfig()
+		return nil, c.checkKey()
 	}
 	identity, err := c.identity("localhost")
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 
 // This build cannot run a node: it keeps a ledger only in a file.
 
+// checkNodeBuild refuses to run a node.
+func checkNodeBuild() error { return noClusterError() }
+
 func startNode(context.Context, nodeConfig) (node, error) { return nil, noClusterError() }
 
 func connectCluster(nodeConfig) (clusterAccess, error) { return nil, noClusterError() }

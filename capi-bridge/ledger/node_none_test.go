@@ -18,4 +18,7 @@ func TestWithoutDqlite(t *testing.T) {
 			t.Errorf("cluster %s: %v", name, err)
 		}
 	}
+	const says = "it was built without dqlite"
+	wantServeRefused(t, "Keys would not help it.", says, "--node", "a.example:7444")
+	wantServeRefused(t, "Nor would other keys.", says, "--node", "a.example:7444", "--keys", "/nowhere")
 }

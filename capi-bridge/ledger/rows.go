@@ -106,7 +106,11 @@ func runText(e rows.Entry) string {
 
 // needText describes in short the room that a VM takes.
 func needText(n engine.Need) string {
-	text := fmt.Sprintf("%d cores, %d MiB", n.Cores, n.MemoryMiB)
+	unit := "cores"
+	if n.Cores == 1 {
+		unit = "core"
+	}
+	text := fmt.Sprintf("%d %s, %d MiB", n.Cores, unit, n.MemoryMiB)
 	if n.HugePagesMiB > 0 {
 		text += fmt.Sprintf(", %d MiB of huge pages", n.HugePagesMiB)
 	}

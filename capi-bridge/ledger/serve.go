@@ -92,7 +92,7 @@ func (s *serveOptions) completeAndCheck() error {
 	case s.node.address != "" && s.file != "":
 		return &setting.UsageError{Flag: "--file", Text: "a cluster keeps its ledger on the nodes, not in a file", Hint: "Leave out --file. Move its rows with capi-bridge ledger import."}
 	case s.node.address != "":
-		if err := errors.Join(s.node.copySharedKeys(), s.node.checkConfig()); err != nil {
+		if err := s.node.checkConfig(); err != nil {
 			return err
 		}
 		s.file = s.node.dataFolder()
@@ -206,6 +206,9 @@ func (r *runningService) run(ctx context.Context) error {
 	if r.node.address != "" {
 		if err := r.joinCluster(ctx); err != nil {
 			return errors.Join(err, r.end(ctx))
+		}
+		if ctx.Err() != nil {
+			return r.end(ctx)
 		}
 		register, leads = access.NewRegisterWith(service.NewLedgerClients(r.rows)), r.leads.Load
 		watching, stop := context.WithCancel(ctx)

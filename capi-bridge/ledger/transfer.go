@@ -69,6 +69,6 @@ func transferRows(ctx context.Context, p setting.Program, about string, move fun
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "keys moved: %d (already there: %d)\n", done.Moved, done.AlreadyThere)
+	_, err = fmt.Fprintf(p.Stdout, "rows moved: %d (already there: %d)\n", done.Moved, done.AlreadyThere)
 	return err
 }

@@ -2,18 +2,22 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
 
 // untrustedError says that an existing LXD does not trust the certificate: waiting will not
-// change that.
+// change that. If the cause says only the same, the text does not repeat it.
 func untrustedError(want engine.HostSpec, e engine.Endpoint, cause error) error {
+	message := fmt.Sprintf("the LXD at %s does not trust the client certificate %s", e.Address, want.Credentials.Fingerprint())
+	if same, ok := errors.AsType[*engine.Error](cause); ok && same.Message == message {
+		cause = same.Err
+	}
 	return &engine.Error{
-		Type: engine.HostUnavailable, Host: want.Name, Err: cause,
-		Message: fmt.Sprintf("the LXD at %s does not trust the client certificate %s", e.Address, want.Credentials.Fingerprint()),
-		Hint:    fmt.Sprintf("Make it trust the certificate, on the host: lxc config trust add FILE.crt --restricted --projects %s", want.Project),
+		Type: engine.HostUnavailable, Host: want.Name, Err: cause, Message: message,
+		Hint: fmt.Sprintf("Run on the host: lxc config trust add FILE.crt --restricted --projects %s. FILE.crt has the certificate.", want.Project),
 	}
 }
 

@@ -83,7 +83,7 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 	}
 	if len(there) > 0 {
 		return 0, &engine.Refusal{
-			Message: fmt.Sprintf("the ledger is not empty: it has %d keys", len(there)),
+			Message: fmt.Sprintf("the ledger is not empty: it has %d rows", len(there)),
 			Hint:    "Restore into a new ledger. To add the rows of a file, use capi-bridge ledger import.", Err: engine.ErrConflict,
 		}
 	}

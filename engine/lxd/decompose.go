@@ -33,10 +33,7 @@ func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 		return err
 	}
 	if m.Locked {
-		return &engine.Refusal{
-			Message: fmt.Sprintf("cannot delete %s: it is locked in MAAS", m.Hostname),
-			Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", systemID), Err: engine.ErrConflict,
-		}
+		return engine.LockedError(m, "delete")
 	}
 	at, err := c.locateInstance(ctx, m)
 	if err != nil {

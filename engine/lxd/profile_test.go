@@ -114,7 +114,7 @@ func TestProfileAbsent(t *testing.T) {
 		"ElsewhereOnly": {
 			"The host that has it is not one that will do.",
 			func(t *testing.T, w *composeWorld, s *engine.VMSpec) { w.addProfile(t, 1, "gold"); s.Cores = 99 },
-			"InsufficientResources", []string{"1 no such profile", "1 too small", `profile "gold" not among "default"`},
+			"InsufficientResources", []string{"1 no such profile", "1 too small", `it does not have the profile "gold" (it has "default")`},
 		},
 		"Unreached": {
 			"A host that does not answer may have it.",

@@ -46,7 +46,7 @@ var filters = [...]filter{
 	{WrongType, false, hasType, func(h *host, r *request) string { return mismatchText("type", h.Type, r.Type) }},
 	{WrongZone, false, isInZone, func(h *host, r *request) string { return mismatchText("zone", h.Zone, r.Zone) }},
 	{WrongPool, false, isInPool, func(h *host, r *request) string { return mismatchText("resource pool", h.Pool, r.Pool) }},
-	{MissingTags, false, hasTags, func(h *host, r *request) string { return missingText("tags", h.Tags, r.Tags) }},
+	{MissingTags, false, hasTags, func(h *host, r *request) string { return missingText("tag", h.Tags, r.Tags) }},
 	{HostNeverReached, true, wasReached, func(h *host, _ *request) string { return cmp.Or(h.NeverReachedReason, "MAAS never reached its LXD") }},
 	{HostUnusable, false, isUsable, func(h *host, _ *request) string { return h.UnusableReason }},
 	{WrongArchitecture, false, hasArchitecture, func(h *host, r *request) string {
@@ -54,7 +54,7 @@ var filters = [...]filter{
 	}},
 	{NoProject, false, hasProject, func(h *host, r *request) string { return missingText("project", h.Projects, []string{r.Project}) }},
 	{NoProfile, false, hasProfile, func(h *host, r *request) string { return missingText("profile", h.Profiles, []string{r.Profile}) }},
-	{NoNetwork, false, hasNetworks, func(h *host, r *request) string { return missingText("networks", h.Networks, r.Networks) }},
+	{NoNetwork, false, hasNetworks, func(h *host, r *request) string { return missingText("network", h.Networks, r.Networks) }},
 	{NoStoragePool, false, hasStoragePools, storagePoolDetail},
 	{TooSmall, false, isLargeEnough, tooSmallDetail},
 	{TooFewCores, true, hasCores, coresDetail},
@@ -110,14 +110,19 @@ func mismatchText(what, have, want string) string {
 	return fmt.Sprintf("%s %q, wanted %q", what, have, want)
 }
 
+// missingText names what the host lacks, and what it has instead. The word what is a singular
+// whose plural ends in s.
 func missingText(what string, have, want []string) string {
 	missing := slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(have, w) })
-	return fmt.Sprintf("%s %s not among %s", what, quoteNames(missing), quoteNames(have))
+	if len(missing) > 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("it does not have the %s %s (it has %s)", what, quoteNames(missing), quoteNames(have))
 }
 
 func quoteNames(names []string) string {
 	if len(names) == 0 {
-		return "(none)"
+		return "none"
 	}
 	return `"` + strings.Join(names, `", "`) + `"`
 }

@@ -59,7 +59,7 @@ func TestReasonsAgainstHost(t *testing.T) {
 			reason: "The host needs all tags. Only the missing ones are named.",
 			need:   func(n *need) { n.Tags = []string{"ssd", "gpu", "rack 7"} },
 			fits:   func(n *need) { n.Tags = []string{"virtual", "ssd"} },
-			want:   placement.MissingTags, detail: `tags "gpu", "rack 7" not among "ssd", "virtual"`,
+			want:   placement.MissingTags, detail: `it does not have the tags "gpu", "rack 7" (it has "ssd", "virtual")`,
 		},
 		"NeverReached": {
 			reason: "MAAS keeps VM hosts that it never reached. The reason is that MAAS cannot reach them, not that their data are missing.",
@@ -79,32 +79,32 @@ func TestReasonsAgainstHost(t *testing.T) {
 			reason: "A VM runs on its own architecture only.",
 			need:   func(n *need) { n.Architecture = "arm64/generic" },
 			fits:   func(n *need) { n.Architecture = "amd64/generic" },
-			want:   placement.WrongArchitecture, detail: `architecture "arm64/generic" not among "amd64/generic"`,
+			want:   placement.WrongArchitecture, detail: `it does not have the architecture "arm64/generic" (it has "amd64/generic")`,
 		},
 		"Project": {
 			reason: "A VM host makes VMs in its own projects only.",
 			need:   func(n *need) { n.Project = "ci" },
 			fits:   func(n *need) { n.Project = "maas" },
-			want:   placement.NoProject, detail: `project "ci" not among "maas"`,
+			want:   placement.NoProject, detail: `it does not have the project "ci" (it has "maas")`,
 		},
 		"Profile": {
 			reason: "The LXD profile must exist on the host.",
 			host:   func(h *host) { h.Profiles = nil },
 			need:   func(n *need) { n.Profile = "gpu" },
 			fits:   func(n *need) { n.Profile = "" },
-			want:   placement.NoProfile, detail: `profile "gpu" not among (none)`,
+			want:   placement.NoProfile, detail: `it does not have the profile "gpu" (it has none)`,
 		},
 		"Network": {
 			reason: "The host must be on every network, under any of its names.",
 			need:   func(n *need) { n.Networks = []string{"lan", "dmz"} },
 			fits:   func(n *need) { n.Networks = []string{"10.0.0.0/24", "br0"} },
-			want:   placement.NoNetwork, detail: `networks "dmz" not among "lan", "10.0.0.0/24", "br0"`,
+			want:   placement.NoNetwork, detail: `it does not have the network "dmz" (it has "lan", "10.0.0.0/24", "br0")`,
 		},
 		"UnknownStoragePool": {
 			reason: "MAAS would silently put the disk into the default pool.",
 			need:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 1}, {SizeGB: 1, Pool: "slow"}} },
 			fits:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 1}, {SizeGB: 1, Pool: "fast"}} },
-			want:   placement.NoStoragePool, detail: `storage pool "slow" not among "fast", "local"`,
+			want:   placement.NoStoragePool, detail: `it does not have the storage pool "slow" (it has "fast", "local")`,
 		},
 		"NoDefaultPool": {
 			reason: "A disk without a pool needs a host with a default pool.",
@@ -236,7 +236,7 @@ func TestReasonsAgainstHost(t *testing.T) {
 			reason: "A lasting reason comes before one that may pass.",
 			host:   func(h *host) { h.Cores.Used = 16 },
 			need:   func(n *need) { n.Project, n.MemoryMiB = "ci", 1<<40 },
-			want:   placement.NoProject, detail: `project "ci" not among "maas"`,
+			want:   placement.NoProject, detail: `it does not have the project "ci" (it has "maas")`,
 		},
 	}
 	for name, tc := range cases {

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -152,12 +153,21 @@ func (n *Node) acceptPeer(conn net.Conn) {
 	})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		if n.config.Log != nil {
-			n.config.Log.Warn("a connection to the node was refused", "from", conn.RemoteAddr().String(), "error", err)
+			n.config.Log.Log(ctx, refusalLevel(err), "a connection to the node was refused", "from", conn.RemoteAddr().String(), "error", err)
 		}
 		_ = conn.Close()
 		return
 	}
 	n.conns <- peerConn{secured}
+}
+
+// refusalLevel is the level at which the log has a failed handshake. A peer that goes away
+// before its end is normal while nodes start: dqlite only tries whether a node is there.
+func refusalLevel(err error) slog.Level {
+	if errors.Is(err, io.EOF) {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // peerConn hides the *tls.Conn from go-dqlite, which would first write the answer of an HTTP

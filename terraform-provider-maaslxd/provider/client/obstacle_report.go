@@ -45,7 +45,7 @@ func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 		v.addWarnings(err, sameRunHint(err))
 	}
 	for _, err := range o.Temporary {
-		v.addWarnings(err, "The apply continues if this run frees it, and fails otherwise.")
+		v.addWarnings(err, "The apply works only if this run frees it first. Otherwise it fails.")
 	}
 }
 

@@ -138,6 +138,6 @@ func WithOrderHint(err error) error {
 		return err
 	}
 	hinted := *short
-	hinted.Hint = strings.TrimSpace(short.Hint + " If this configuration makes the VM hosts, give the VM depends_on = [maaslxd_vm_host.NAME]: then they are made first.")
+	hinted.Hint = strings.TrimSpace(short.Hint + " If a VM host is still to be made, give the VM depends_on = [maaslxd_vm_host.NAME]. Terraform then makes the VM host first.")
 	return &hinted
 }

@@ -111,6 +111,7 @@ func (p *vmPlan) warnPlacementIgnored() {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root("placement"), "The VM stays where it is", fmt.Sprintf(
-		"placement matters only when a VM is made. %s stays on VM host %s; only the state changes. `terraform apply -replace=ADDRESS` makes it anew.",
+		"placement matters only when a VM is made. %s stays on VM host %s; only the state changes. "+
+			"`terraform apply -replace=ADDRESS` deletes this VM and makes a new one. The data on its disks is lost.",
 		p.state.Name.ValueString(), p.state.VMHostName.ValueString()))
 }
