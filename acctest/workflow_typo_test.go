@@ -156,6 +156,36 @@ func TestAccWorkflowRoomTogether(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowReplacedWithoutRoom forces the replacement of a VM. Terraform deletes it before
+// it makes the new one, so the plan is refused if no VM host has room. The VM's own room counts.
+func TestAccWorkflowReplacedWithoutRoom(t *testing.T) {
+	t.Parallel()
+	x := newSizedTarget(t)
+	config := func(placement string) string {
+		body := fmt.Sprintf("resource \"maaslxd_vm\" \"web\" {\n  name = \"web\"\n  memory_mib = 4096\n  placement = { %s }\n}\n", placement)
+		for host, memory := range map[string]int{"lxd1": 12288, "lxd2": 14336} {
+			body += fmt.Sprintf("resource \"maaslxd_vm\" %[1]q {\n  name = \"on-%[1]s\"\n  vm_host = %[1]q\n  memory_mib = %[2]d\n}\n", host, memory)
+		}
+		return x.config(body)
+	}
+	w := newWorkspace(t, config(`zone = "az1"`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.findMachine(t, "web")
+	force := []string{"apply", "-auto-approve", "-no-color", "-replace=maaslxd_vm.web"}
+	for conditions, want := range map[string]string{`zone = "az2"`: "too little memory", `tags = ["kvm"]`: `tag "kvm"`} {
+		w.configure(t, config(conditions))
+		w.wantCommandFailure(t, "Cannot replace VM web no VM host fits web "+want+" before VM web is destroyed", force...)
+	}
+	if m := x.findMachine(t, "web"); m.SystemID != made.SystemID {
+		t.Errorf("the VM is another one now: %+v", m)
+	}
+	w.configure(t, config(`zone = "az1"`)) // the VMs fill their host, and take their own room again
+	w.run(t, append(force, "-replace=maaslxd_vm.lxd1")...)
+	if m := x.findMachine(t, "web"); m.SystemID == made.SystemID {
+		t.Errorf("the VM was not replaced: %+v", m)
+	}
+}
+
 // TestAccWorkflowTypoAddresses swaps the fixed addresses of two VMs. Each has
 // the address that the other wants, and the run may free it.
 func TestAccWorkflowTypoAddresses(t *testing.T) {

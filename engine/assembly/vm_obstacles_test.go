@@ -20,8 +20,11 @@ func TestCheckOfVM(t *testing.T) {
 		want   found
 		field  string // of the first one that lasts
 	}{
-		"Nothing":  {"It is as it was made.", func(*engine.VMSpec) {}, found{}, ""},
-		"OwnRoom":  {"The host is full once the VM has gone, and not before.", largest, found{}, ""},
+		"Nothing": {"It is as it was made.", func(*engine.VMSpec) {}, found{}, ""},
+		"OwnRoom": {"The host is full once the VM has gone, and not before.", largest, found{}, ""},
+		"OwnRoomPlaced": {"The same holds where a host is chosen.", func(s *engine.VMSpec) {
+			s.Cores, s.Host, s.Placement = 8, "", engine.Placement{Strategy: placement.Spread, Zone: "az1"}
+		}, found{}, ""},
 		"TooLarge": {"No host is as large.", func(s *engine.VMSpec) { s.Cores = 9 }, found{Lasting: 1}, "cores"},
 		"NoHost":   {"MAAS has no such host.", func(s *engine.VMSpec) { s.Host = "lxd9" }, found{Lasting: 1}, "vm_host"},
 		"NoImage":  {"MAAS has no such image.", func(s *engine.VMSpec) { s.Deploy.Image = "ubuntu/warty" }, found{Lasting: 1}, "deploy.image"},

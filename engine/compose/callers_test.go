@@ -33,7 +33,7 @@ func TestHugePagesArePlaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := v.findFittingSites(t.Context(), need, spec)
+		found, err := v.findFittingSites(t.Context(), need, spec, LeavingVM{})
 		if len(found.hosts) != want || want > 0 && found.hosts[0].Name != "huge" {
 			t.Errorf("%d MiB: placed on %+v, %v", memory, found.hosts, err)
 		}

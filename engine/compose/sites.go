@@ -126,21 +126,21 @@ func (f *Finder) FindSites(ctx context.Context, key engine.Key, want engine.VMSp
 	if want.Host != "" {
 		return f.siteOfNamedHost(ctx, want)
 	}
-	return f.FindPlacedSites(ctx, key, want, exclude)
+	return f.FindPlacedSites(ctx, key, want, exclude, LeavingVM{})
 }
 
 // FindPlacedSites asks placement. If nothing fits, it asks once more with a fresh inventory:
 // VMs may just have gone, or hosts and profiles may be new.
-func (f *Finder) FindPlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
+func (f *Finder) FindPlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string, leaving LeavingVM) (Sites, error) {
 	need, err := f.placementNeed(ctx, key, want, exclude)
 	if err != nil {
 		return Sites{}, err
 	}
-	found, err := f.findFittingSites(ctx, need, want)
+	found, err := f.findFittingSites(ctx, need, want, leaving)
 	if needsFreshInventory(err) {
 		f.Names.Refresh(engine.ListHosts)
 		f.networks.dropOlderThan(time.Second)
-		found, err = f.findFittingSites(ctx, need, want)
+		found, err = f.findFittingSites(ctx, need, want, leaving)
 	}
 	return found, engine.PlacementError(want.Name, err)
 }
@@ -172,7 +172,7 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 // findFittingSites lists the hosts that fit by one inventory, with what the ledger needs to
 // choose among them. The ledger handles the group: only it knows the members that are still
 // being made.
-func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want engine.VMSpec) (Sites, error) {
+func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want engine.VMSpec, leaving LeavingVM) (Sites, error) {
 	hosts, err := f.Composer.Hosts(ctx)
 	if err != nil {
 		return Sites{}, err
@@ -192,7 +192,7 @@ func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want
 	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.HasHugePages)
 	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
 	for n, h := range hosts {
-		byID[h.HostKey], placeable[n] = h, placementHost(h, networks[h.MachineID], projects[h.HostKey])
+		byID[h.HostKey], placeable[n] = h, placementHost(leaving.FreeRoomOn(h), networks[h.MachineID], projects[h.HostKey])
 		if err := settingsError(h, want); err != nil {
 			placeable[n].UnusableReason = cmp.Or(placeable[n].UnusableReason, err.Error())
 		}

@@ -37,7 +37,7 @@ func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engin
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
 	case want.Placement.Strategy != "" && len(o.Permanent) == 0:
-		_, err := v.maker.FindPlacedSites(ctx, ref.Key, want, nil)
+		_, err := v.maker.FindPlacedSites(ctx, ref.Key, want, nil, v.maker.FindLeavingVM(ctx, ref.SystemID))
 		o.Add(err)
 	}
 	return o
@@ -189,40 +189,11 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, r
 	_, err = v.maker.FindHostProjects(ctx, []engine.VMHost{host}, want.Placement.Project)
 	o.Add(err)
 	o.Add(v.checkImageForHost(ctx, host, want.Deploy))
-	if ref.SystemID != "" {
-		host = v.hostWithoutVM(ctx, host, ref.SystemID)
-	}
+	host = v.maker.FindLeavingVM(ctx, ref.SystemID).FreeRoomOn(host)
 	for _, err := range []error{host.CheckInstance(want), compose.CheckRoom(host, want), compose.CheckPoolRoom(host, want.Disks)} {
 		o.Add(err)
 	}
 	v.bridgeObstacles(ctx, o, host, want.Interfaces)
-}
-
-// hostWithoutVM is the host as it will be when a VM is gone.
-func (v *createChecks) hostWithoutVM(ctx context.Context, host engine.VMHost, systemID string) engine.VMHost {
-	m, err := v.Machines.Machine(ctx, systemID)
-	if err != nil {
-		return host // its room may be free later
-	}
-	on, err := v.Composer.HostOf(ctx, m)
-	if err != nil || on.HostKey != host.HostKey {
-		return host
-	}
-	m = v.Composer.CompleteMachine(ctx, m)
-	host.Cores.Used -= int64(m.Cores)
-	host.MemoryMiB.Used -= m.MemoryMiB
-	if m.HugePages {
-		host.HugePagesMiB.Used -= m.MemoryMiB
-	}
-	host.StoragePools = slices.Clone(host.StoragePools)
-	for _, d := range m.Disks {
-		for n, p := range host.StoragePools {
-			if p.Name == d.Pool || d.Pool == "" && p.Default {
-				host.StoragePools[n].AvailableBytes += d.SizeGB * 1e9
-			}
-		}
-	}
-	return host
 }
 
 // checkImageForVM refuses an image that MAAS does not have for the architecture of an existing

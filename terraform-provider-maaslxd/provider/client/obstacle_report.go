@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,13 +24,15 @@ type ObstacleReport struct {
 	Object   string // such as "VM web"
 	Action   string // "replace", "update" or "create"
 	IsPlaced bool   // the configuration names no VM host
+	IsForced bool   // -replace replaces the object
 	Run      *Run
 	Diags    *diag.Diagnostics
 }
 
 // AddDiagnostics turns obstacles into diagnostics. They are errors if the plan destroys an
 // object that it could not make again, or changes an existing one; else they are warnings.
-// The function stands tells whether a created object replaces an existing one.
+// Terraform shows no warning of a plan by -replace, so there they are errors, too. The function
+// stands tells whether a created object replaces an existing one.
 func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	for _, err := range o.Unchecked {
 		v.Run.WarnPlanUnchecked(err, v.Diags)
@@ -39,26 +42,45 @@ func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	}
 	for _, err := range o.Permanent {
 		if v.Action != "create" {
-			v.addErrors(err)
+			v.addErrors(err, "")
 			continue
 		}
 		v.addWarnings(err, sameRunHint(err))
 	}
 	for _, err := range o.Temporary {
-		v.addWarnings(err, "The apply works only if this run frees it first. Otherwise it fails.")
+		if v.IsForced {
+			v.Action = "replace"
+			v.addErrors(err, "If another resource of this configuration is to free it, apply that first, without -replace.")
+			continue
+		}
+		v.addWarnings(err, v.freeingHint())
 	}
 }
 
-func (v ObstacleReport) addErrors(err error) {
-	more := "Nothing is changed."
+// freeingHint says what an apply does that needs what another object has now.
+func (v ObstacleReport) freeingHint() string {
+	hint := "The apply works only if this run frees it first. Otherwise it fails."
+	if v.Action == "replace" {
+		return hint + " Terraform destroys " + v.Object + " before it makes the new one."
+	}
+	return hint
+}
+
+// addErrors adds errors, and a way out besides the errors' own.
+func (v ObstacleReport) addErrors(err error, wayOut string) {
+	more := []string{"Nothing is changed."}
 	switch {
 	case v.Action == "replace":
-		more = "The plan stops here, before " + v.Object + " is destroyed."
+		more = []string{"The plan stops here, before " + v.Object + " is destroyed."}
 	case errors.Is(err, engine.ErrNotFound):
-		more += " If this run makes it, make it first: terraform apply -target=ADDRESS."
+		more = append(more, "If this run makes it, make it first: terraform apply -target=ADDRESS.")
 	}
+	if wayOut != "" {
+		more = append(more, wayOut)
+	}
+	more = append(more, DestroyAllHint)
 	for _, one := range v.errorsAt(err) {
-		diagnostics.AddErrorAt(v.Diags, one.At, "Cannot "+v.Action+" "+v.Object, diagnostics.ExplainError(one.Err)+diagnostics.Paragraph(more+" "+DestroyAllHint))
+		diagnostics.AddErrorAt(v.Diags, one.At, "Cannot "+v.Action+" "+v.Object, diagnostics.ExplainError(one.Err)+diagnostics.Paragraph(strings.Join(more, " ")))
 	}
 }
 

@@ -22,22 +22,24 @@ func TestVerdict(t *testing.T) {
 		doing     string
 		obstacles engine.Obstacles
 		stands    bool
+		isForced  bool
 		want      []string
 	}{
-		"CreateLasting":  {"An object that is only created may need another one that the same run makes.", "create", lasting, false, []string{"Warning at vm_host: Cannot create VM web-1 as things are"}},
-		"TaintedLasting": {"A new object in the place of an existing one is a replacement, also where Terraform says create.", "create", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
-		"ReplaceLasting": {"The plan destroys nothing that it cannot make again.", "replace", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
-		"UpdateLasting":  {"An update that cannot succeed is not begun.", "update", lasting, true, []string{"Error at vm_host: Cannot update VM web-1"}},
-		"CreatePassing":  {"The same run may free it.", "create", passing, false, []string{"Warning: Cannot create VM web-1 as things are"}},
-		"ReplacePassing": {"The same run may free it for a replacement, too.", "replace", passing, true, []string{"Warning: Cannot replace VM web-1 as things are"}},
-		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, []string{"Warning: The plan is not checked against MAAS"}},
-		"Nothing":        {"Nothing is in the way.", "replace", engine.Obstacles{}, true, nil},
+		"CreateLasting":  {"An object that is only created may need another one that the same run makes.", "create", lasting, false, false, []string{"Warning at vm_host: Cannot create VM web-1 as things are"}},
+		"TaintedLasting": {"A new object in the place of an existing one is a replacement, also where Terraform says create.", "create", lasting, true, false, []string{"Error at vm_host: Cannot replace VM web-1"}},
+		"ReplaceLasting": {"The plan destroys nothing that it cannot make again.", "replace", lasting, true, false, []string{"Error at vm_host: Cannot replace VM web-1"}},
+		"UpdateLasting":  {"An update that cannot succeed is not begun.", "update", lasting, true, false, []string{"Error at vm_host: Cannot update VM web-1"}},
+		"CreatePassing":  {"The same run may free it.", "create", passing, false, false, []string{"Warning: Cannot create VM web-1 as things are"}},
+		"ReplacePassing": {"The same run may free it for a replacement, too.", "replace", passing, true, false, []string{"Warning: Cannot replace VM web-1 as things are"}},
+		"ForcedPassing":  {"Terraform shows no warning of a replacement by -replace.", "create", passing, true, true, []string{"Error: Cannot replace VM web-1"}},
+		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, false, []string{"Warning: The plan is not checked against MAAS"}},
+		"Nothing":        {"Nothing is in the way.", "replace", engine.Obstacles{}, true, false, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			v := ObstacleReport{Object: "VM web-1", Action: tc.doing, Run: new(Run), Diags: &diags}
+			v := ObstacleReport{Object: "VM web-1", Action: tc.doing, IsForced: tc.isForced, Run: new(Run), Diags: &diags}
 			v.AddDiagnostics(tc.obstacles, func() bool { return tc.stands })
 			var got []string
 			for _, d := range diags {

@@ -20,7 +20,7 @@ type Run struct {
 	hasReadState      bool // the run has read something of the state
 	makesHosts        bool // the run makes VM hosts, which no list shows yet
 	plannedCreates    map[string]bool
-	vmIDsInState      map[string]string // system ids of the state's VMs, by name
+	vmsInState        map[string]StateVM // by name
 
 	trustingHost       string // a VM host of the state, and the certificate that it trusts
 	trustedFingerprint string
@@ -85,24 +85,6 @@ func (r *Run) noteCreate(object string) bool {
 	again := r.plannedCreates[object] && !r.applying
 	r.plannedCreates[object] = true
 	return again
-}
-
-// NoteVMInState records that the state names a VM. Terraform plans a tainted VM as new, and
-// does not tell which VM it replaces.
-func (r *Run) NoteVMInState(name, systemID string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.vmIDsInState == nil {
-		r.vmIDsInState = map[string]string{}
-	}
-	r.vmIDsInState[name] = systemID
-}
-
-// VMIDInState is the system id of the state's VM of a name; empty: the run has read none.
-func (r *Run) VMIDInState(name string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.vmIDsInState[name]
 }
 
 // ClaimWarning tells whether a text is new in this run. Terraform plans a replaced object

@@ -11,12 +11,48 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
+// Room is what VMs take of a VM host, or what it has left.
+type Room struct{ Cores, MemoryMiB, HugePagesMiB int64 }
+
+func (r Room) plus(more Room) Room {
+	return Room{r.Cores + more.Cores, r.MemoryMiB + more.MemoryMiB, r.HugePagesMiB + more.HugePagesMiB}
+}
+
+// StateVM is a VM of the state, with the room that it takes on its VM host.
+type StateVM struct {
+	SystemID    string
+	HostMachine string // system id of its VM host's machine; empty: not known
+	Room        Room
+}
+
+// isOnOneOf tells whether the VM is on one of these hosts.
+func (vm StateVM) isOnOneOf(hosts []engine.VMHost) bool {
+	return vm.HostMachine != "" && slices.ContainsFunc(hosts, func(h engine.VMHost) bool { return h.MachineID == vm.HostMachine })
+}
+
+// NoteVMInState records that the state names a VM. Terraform plans a tainted VM as new, and so
+// it plans the second time a VM that it replaces. It does not tell which VM that is.
+func (r *Run) NoteVMInState(name string, vm StateVM) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.vmsInState == nil {
+		r.vmsInState = map[string]StateVM{}
+	}
+	r.vmsInState[name] = vm
+}
+
+// VMInState is the state's VM of a name; the zero value if the run knows none.
+func (r *Run) VMInState(name string) StateVM {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.vmsInState[name]
+}
+
 // vmNeed is the room that a planned VM takes on its host.
 type vmNeed struct {
-	host         string // HostKey of the VM host; empty: placement chooses it
-	cores        int64
-	memoryMiB    int64
-	hugePagesMiB int64 // huge pages
+	host     string // HostKey of the VM host; empty: placement chooses it
+	room     Room
+	replaced StateVM // its room is free by then; the zero value: the VM is new
 }
 
 // NoteVMNeed adds a VM to those that this run's plan makes. It warns if together they take
@@ -30,9 +66,9 @@ func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v 
 	if err != nil {
 		return // the warning was given
 	}
-	want := vmNeed{cores: int64(max(spec.Cores, len(spec.PinnedCores))), memoryMiB: spec.MemoryMiB}
+	want := vmNeed{room: Room{Cores: int64(max(spec.Cores, len(spec.PinnedCores))), MemoryMiB: spec.MemoryMiB}, replaced: r.VMInState(spec.Name)}
 	if spec.HugePages {
-		want.hugePagesMiB = spec.MemoryMiB
+		want.room.HugePagesMiB = spec.MemoryMiB
 	}
 	if !placed {
 		n := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.MatchesName(spec.Host) })
@@ -68,37 +104,53 @@ func (r *Run) addVMNeed(name string, want vmNeed) map[string]vmNeed {
 
 // warnShortage warns, once for each place, of VMs that some hosts have no room for.
 func (r *Run) warnShortage(all map[string]vmNeed, hosts []engine.VMHost, where string, v ObstacleReport) {
-	var need, left vmNeed
+	if slices.ContainsFunc(hosts, func(h engine.VMHost) bool { return !values.HasInventory(h) }) {
+		return // the hosts' room is not known
+	}
+	var need, left Room
 	count := 0
 	for _, n := range all {
-		if len(hosts) == 1 && n.host != hosts[0].HostKey {
-			continue
+		if n.replaced.isOnOneOf(hosts) {
+			left = left.plus(n.replaced.Room)
 		}
-		count++
-		need.cores, need.memoryMiB, need.hugePagesMiB = need.cores+n.cores, need.memoryMiB+n.memoryMiB, need.hugePagesMiB+n.hugePagesMiB
+		if len(hosts) > 1 || n.host == hosts[0].HostKey {
+			need = need.plus(n.room)
+			count++
+		}
 	}
 	for _, h := range hosts {
-		if !values.HasInventory(h) {
-			return // the host's room is not known
-		}
-		left.cores += h.Cores.FreeAtRatio(h.CPUOvercommit)
-		left.memoryMiB += h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit)
-		left.hugePagesMiB += h.HugePagesMiB.FreeAtRatio(1)
+		left = left.plus(Room{h.Cores.FreeAtRatio(h.CPUOvercommit), h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit), h.HugePagesMiB.FreeAtRatio(1)})
 	}
-	var lacks []string
-	if need.cores > left.cores {
-		lacks = append(lacks, fmt.Sprintf("%d cores, and %d are left", need.cores, left.cores))
+	if !slices.ContainsFunc(hosts, engine.VMHost.HasHugePages) {
+		need.HugePagesMiB = 0 // only an LXD can refuse them
 	}
-	if need.memoryMiB > left.memoryMiB {
-		lacks = append(lacks, fmt.Sprintf("%d MiB of memory, and %d are left", need.memoryMiB, left.memoryMiB))
-	}
-	if told := slices.ContainsFunc(hosts, engine.VMHost.HasHugePages); told && need.hugePagesMiB > left.hugePagesMiB {
-		lacks = append(lacks, fmt.Sprintf("%d MiB of huge pages, and %d are left", need.hugePagesMiB, left.hugePagesMiB))
-	}
-	if count < 2 || len(lacks) == 0 || !r.ClaimWarning("room "+where) {
+	lacks := lackingText(need, left)
+	if count < 2 || lacks == "" {
 		return
 	}
-	v.Object = "all VMs of this plan"
-	v.addWarnings(fmt.Errorf("the VMs planned for %s take more than it has: %d or more of them need %s", where, count, strings.Join(lacks, "; ")),
-		"Room that this run frees is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts.")
+	shortage := fmt.Errorf("the VMs planned for %s take more than it has: %d or more of them need %s", where, count, lacks)
+	const hint = "The room of VMs that this run only deletes is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts."
+	switch {
+	case v.IsForced:
+		v.Action = "replace"
+		v.addErrors(shortage, hint)
+	case r.ClaimWarning("room " + where):
+		v.Object = "all VMs of this plan"
+		v.addWarnings(shortage, hint)
+	}
+}
+
+// lackingText says of what more is needed than is left; empty: there is enough.
+func lackingText(need, left Room) string {
+	var lacks []string
+	if need.Cores > left.Cores {
+		lacks = append(lacks, fmt.Sprintf("%d cores, and %d are left", need.Cores, left.Cores))
+	}
+	if need.MemoryMiB > left.MemoryMiB {
+		lacks = append(lacks, fmt.Sprintf("%d MiB of memory, and %d are left", need.MemoryMiB, left.MemoryMiB))
+	}
+	if need.HugePagesMiB > left.HugePagesMiB {
+		lacks = append(lacks, fmt.Sprintf("%d MiB of huge pages, and %d are left", need.HugePagesMiB, left.HugePagesMiB))
+	}
+	return strings.Join(lacks, "; ")
 }

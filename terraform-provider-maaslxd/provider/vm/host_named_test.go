@@ -82,6 +82,7 @@ func TestHostPlannedMeanwhile(t *testing.T) {
 			r := &vmResource{client: client.NewWithBackend(nil)}
 			p := &vmPlan{
 				state:   &vmModel{Name: types.StringValue("web"), VMHostName: types.StringValue("kvm")},
+				plan:    vmModel{Name: types.StringValue("web")},
 				private: privateState{HostMachine: "abc123"}, destroysHost: r.client.DestroysHost, diags: &diags,
 			}
 			p.followHostPlan()

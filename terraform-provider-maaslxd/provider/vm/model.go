@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
@@ -45,6 +46,15 @@ type vmModel struct {
 	Status        types.String   `tfsdk:"status"`
 	IPAddresses   types.List     `tfsdk:"ip_addresses"`
 	Timeouts      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// inState is the VM as the notes of a run know it.
+func (m vmModel) inState(n privateState) client.StateVM {
+	room := client.Room{Cores: m.Cores.ValueInt64(), MemoryMiB: m.MemoryMiB.ValueInt64()}
+	if m.HugePages.ValueBool() {
+		room.HugePagesMiB = room.MemoryMiB
+	}
+	return client.StateVM{SystemID: m.ID.ValueString(), HostMachine: n.HostMachine, Room: room}
 }
 
 type diskModel struct {

@@ -37,12 +37,16 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if !p.diags.HasError() {
 		if p.isReplacement = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.isReplacement {
 			p.private = readPrivateState(ctx, req.Private, p.diags)
+			p.isForced = r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 			refuseTakenOver(p.plan.Name.ValueString(), p.private, p.diags)
 			values.RefuseDestroy("VM "+p.plan.Name.ValueString(), p.private.Protected || p.private.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 		}
 		if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 			r.client.CheckPlannedMAAS(ctx, p.private.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
 			refuseTakenOver(p.state.Name.ValueString(), p.private, p.diags)
+		}
+		if p.state != nil && r.client != nil {
+			r.client.Run.NoteVMInState(p.plan.Name.ValueString(), p.state.inState(p.private))
 		}
 		if !p.diags.HasError() {
 			r.checkAgainstMAAS(ctx, p)
@@ -75,14 +79,11 @@ func refuseTakenOver(name string, n privateState, diags *diag.Diagnostics) {
 // notePlanForHost records for the VM host whether the VM stays on it. Terraform plans both at
 // the same time, so each plan first writes its note and then reads the other's.
 func (r *vmResource) notePlanForHost(p *vmPlan) {
-	switch {
-	case r.client == nil:
-	case p.state != nil && len(p.replace) == 0:
-		r.client.Run.NoteVMStays(p.private.HostMachine, p.state.Name.ValueString())
-		refuseStayingOnDestroyedHost(p)
-	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
-		r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
+	if r.client == nil || p.state == nil || len(p.replace) > 0 {
+		return
 	}
+	r.client.Run.NoteVMStays(p.private.HostMachine, p.plan.Name.ValueString())
+	refuseStayingOnDestroyedHost(p)
 }
 
 // vmPlan is a plan of a VM while it is made.
@@ -97,6 +98,7 @@ type vmPlan struct {
 	resizesInPlace  bool // the size changes without a new VM
 	interfaceDiff   interfaceDiff
 	isReplacement   bool // the new VM replaces an existing one: the second plan of a replacement
+	isForced        bool // this replacement is by -replace: as a change, the plan replaced nothing
 	listSubnets     func(context.Context) ([]engine.Subnet, error)
 	listHosts       func(context.Context) ([]engine.VMHost, error)
 	makesVMsInLXD   func(context.Context) (bool, error) // tells whether VMs are made in LXD itself

@@ -29,7 +29,7 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
 		spec.Placement.Strategy = "" // one of the new hosts may have room
 	}
-	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", Run: &r.client.Run, Diags: p.diags}
+	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", IsForced: p.isForced, Run: &r.client.Run, Diags: p.diags}
 	v.AddDiagnostics(b.VMs.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedVM(ctx, b, ref) })
 	if doing != "update" {
 		r.client.Run.NoteVMNeed(ctx, b, spec, v)
@@ -42,7 +42,7 @@ func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref,
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.VMKey(name), Name: name, SystemID: r.client.Run.VMIDInState(name)}, "create"
+		ref, doing = engine.Ref{Key: r.client.VMKey(name), Name: name, SystemID: r.client.Run.VMInState(name).SystemID}, "create"
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:

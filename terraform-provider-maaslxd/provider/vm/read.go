@@ -54,8 +54,8 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 			"Only the LXD of VM host %s knows its size, and it does not answer. Start it again, and import again.", vm.HostName))
 		return
 	}
-	r.client.Run.NoteVMInState(vm.Hostname, vm.SystemID)
 	r.refreshRead(look, b, &state, &n, vm, diags)
+	r.client.Run.NoteVMInState(vm.Hostname, state.inState(n))
 	if !reflect.DeepEqual(before, state) { // the response has the former state already
 		diags.Append(resp.State.Set(ctx, &state)...)
 	}
