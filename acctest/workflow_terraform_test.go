@@ -111,6 +111,25 @@ func TestAccWorkflowTarget(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowOtherProviderVersion plans a state that a colleague's provider of another version
+// has written: one attribute is new to this provider, and another one is missing.
+func TestAccWorkflowOtherProviderVersion(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	w := newWorkspace(t, x.config(vmNamed("test", "web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	edit := func(change func(attributes map[string]any)) {
+		w.rewriteInstances(t, func(instance map[string]any) { change(instance["attributes"].(map[string]any)) })
+	}
+	edit(func(attributes map[string]any) {
+		attributes["of_a_later_version"] = "x"
+		delete(attributes, "description")
+	})
+	w.wantEmptyPlan(t)
+	edit(func(attributes map[string]any) { attributes["cores"] = "many" })
+	w.wantCommandFailure(t, "number is required", "plan", "-no-color")
+}
+
 // TestAccWorkflowSavedPlan applies a saved plan after another user has changed
 // the same things in MAAS. The VM stays, and becomes what the plan says.
 func TestAccWorkflowSavedPlan(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +31,22 @@ func newServer(p framework.Provider) (tfprotov6.ProviderServer, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T takes no announcements of reads", p)
 	}
-	return contextReleasingServer{whole, announcer}, nil
+	versions := sync.OnceValue(func() map[string]int64 { return schemaVersions(whole) })
+	return contextReleasingServer{whole, announcer, versions}, nil
+}
+
+// schemaVersions are the versions of the resources' schemas, by the resources' names. If the
+// schema cannot be read, there are none, and the framework says why in its own answers.
+func schemaVersions(server tfprotov6.ProviderServer) map[string]int64 {
+	versions := map[string]int64{}
+	resp, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		return versions
+	}
+	for name, schema := range resp.ResourceSchemas {
+		versions[name] = schema.Version
+	}
+	return versions
 }
 
 // readAnnouncer takes the state of a resource that Terraform is about to read.
@@ -45,6 +61,7 @@ type readAnnouncer interface {
 type contextReleasingServer struct {
 	frameworkServer
 	readAnnouncer
+	schemaVersions func() map[string]int64
 }
 
 // ValidateResourceConfig calls the framework.
@@ -54,13 +71,18 @@ func (f contextReleasingServer) ValidateResourceConfig(
 	return callReleasingContext(ctx, req, f.frameworkServer.ValidateResourceConfig)
 }
 
-// UpgradeResourceState calls the framework. In a refresh, Terraform reads the resource right
-// after this call. MAAS can answer the read while Terraform and the framework still work on it.
+// UpgradeResourceState gives a state of the schema's version back as it is. Terraform has
+// removed the attributes that the schema does not have, so the framework would only decode and
+// encode it. The framework upgrades any other state. In a refresh, Terraform reads the resource
+// right after this call. MAAS can answer the read while Terraform still works on the state.
 func (f contextReleasingServer) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	if req.RawState != nil {
 		f.AnnounceRead(ctx, req.RawState.JSON)
+	}
+	if version, known := f.schemaVersions()[req.TypeName]; known && version == req.Version && req.RawState != nil && len(req.RawState.JSON) > 0 {
+		return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &tfprotov6.DynamicValue{JSON: req.RawState.JSON}}, nil
 	}
 	return callReleasingContext(ctx, req, f.frameworkServer.UpgradeResourceState)
 }

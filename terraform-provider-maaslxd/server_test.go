@@ -61,7 +61,7 @@ type key struct{}
 func TestKeptContextsFreeTheCall(t *testing.T) {
 	t.Parallel()
 	k := &contextKeeper{}
-	f := contextReleasingServer{k, k}
+	f := contextReleasingServer{k, k, func() map[string]int64 { return map[string]int64{"maaslxd_vm": 1} }}
 	ctx := context.WithValue(t.Context(), key{}, "value")
 	_, validated := f.ValidateResourceConfig(ctx, nil)
 	_, upgraded := f.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{RawState: &tfprotov6.RawState{JSON: []byte("{}")}})
@@ -89,6 +89,42 @@ func TestKeptContextsFreeTheCall(t *testing.T) {
 	}
 }
 
+// TestStateOfSchemaVersion: a state of the schema's version comes back as it is. The framework
+// upgrades any other.
+func TestStateOfSchemaVersion(t *testing.T) {
+	t.Parallel()
+	state := &tfprotov6.RawState{JSON: []byte(`{"id":"4y3h7n"}`)}
+	cases := map[string]struct {
+		reason         string
+		req            tfprotov6.UpgradeResourceStateRequest
+		asksFramework  bool
+		announcedReads int
+	}{
+		"Current":  {"There is nothing to upgrade.", tfprotov6.UpgradeResourceStateRequest{TypeName: "maaslxd_vm_host", Version: 1, RawState: state}, false, 1},
+		"Earlier":  {"The framework knows how to upgrade it.", tfprotov6.UpgradeResourceStateRequest{TypeName: "maaslxd_vm_host", Version: 0, RawState: state}, true, 1},
+		"Unknown":  {"The framework says that there is no such resource.", tfprotov6.UpgradeResourceStateRequest{TypeName: "maaslxd_disk", RawState: state}, true, 1},
+		"Flatmap":  {"The framework says that it cannot read this old format.", tfprotov6.UpgradeResourceStateRequest{TypeName: "maaslxd_vm_host", Version: 1, RawState: &tfprotov6.RawState{}}, true, 1},
+		"NoObject": {"There is no state.", tfprotov6.UpgradeResourceStateRequest{TypeName: "maaslxd_vm_host", Version: 1}, true, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &contextKeeper{}
+			f := contextReleasingServer{k, k, func() map[string]int64 { return map[string]int64{"maaslxd_vm_host": 1} }}
+			resp, err := f.UpgradeResourceState(context.WithValue(t.Context(), key{}, "value"), &tc.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(k.kept) == 1) != tc.asksFramework || len(k.announced) != tc.announcedReads {
+				t.Errorf("%s\nthe framework was asked %d times, and %d reads were announced", tc.reason, len(k.kept), len(k.announced))
+			}
+			if !tc.asksFramework && string(resp.UpgradedState.JSON) != string(state.JSON) {
+				t.Errorf("%s\ngot %s", tc.reason, resp.UpgradedState.JSON)
+			}
+		})
+	}
+}
+
 // TestForgetfulCancel: a call ends with its caller's context.
 func TestForgetfulCancel(t *testing.T) {
 	t.Parallel()
@@ -112,7 +148,12 @@ func TestNewServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := server.(frameworkServer); !ok {
-		t.Errorf("%T serves less than the framework", server)
+	served, ok := server.(contextReleasingServer)
+	if !ok {
+		t.Fatalf("%T serves less than the framework", server)
+	}
+	want := map[string]int64{"maaslxd_machine": 0, "maaslxd_vm": 0, "maaslxd_vm_host": 1}
+	if diff := cmp.Diff(want, served.schemaVersions()); diff != "" {
+		t.Errorf("versions of schemas (-want +got):\n%s", diff)
 	}
 }
