@@ -36,7 +36,7 @@ const (
 const maxOvercommit = 10
 
 // replacesHostNote ends the descriptions of attributes that cannot change in place.
-const replacesHostNote = " **Changing it replaces the host**: its machine is released and deployed anew."
+const replacesHostNote = " **Changing it replaces the host**: MAAS releases its machine and deploys one again."
 
 // Schema is that of a VM host.
 func (r *hostResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -100,10 +100,11 @@ func sourceAttributes() map[string]schema.Attribute {
 		},
 		"server_fingerprint": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD, as `lxc info` shows it there. **If you set it, the LXD must " +
-				"show that certificate from the first contact on.** If not, the provider records the first one that it sees. Another one is an error " +
-				"until you set the new one. Leave it unset for a machine that is deployed anew, which gets another certificate. It is null, and cannot " +
-				"be set, where the provider does not ask the LXD itself (see `probe` of the provider). Details: [Keys and certificates](../guides/keys-and-certificates.md).",
+			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD server, as `lxc info` shows it there. Default: the " +
+				"provider records the first one that it sees. **If you set it, the LXD server must show that certificate from the first contact " +
+				"on.** If the server shows another one later, the provider reports an error until you set the new one. It is null, and you cannot " +
+				"set it, where the provider does not ask the LXD server (see `probe` of the provider). Details: " +
+				"[Keys and certificates](../guides/keys-and-certificates.md#the-certificate-of-an-lxd-server).",
 			Validators:    []validator.String{serverFingerprintValidator()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
@@ -141,8 +142,8 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		"pool": settingAttribute("Resource pool of the VM host, by name. Default: MAAS's default pool."),
 		"tags": schema.SetAttribute{
 			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
-			MarkdownDescription: "Tags of the VM host. A new VM gets the tags of its host. Changes in place. The provider manages only these tags. If " +
-				"you remove the attribute, it takes them off; what an import has read stays.",
+			MarkdownDescription: "Tags of the VM host. A new VM gets the tags of its host. Changes in place. The provider manages only these tags. " +
+				"If you remove the attribute, the provider takes its tags off. Tags that an import has read stay.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 		"cpu_overcommit":       ratio("cores"),
@@ -172,9 +173,10 @@ func hostDestroyAttributes() map[string]schema.Attribute {
 		},
 		"on_create_failure": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(failureKeep),
-			MarkdownDescription: "Whether to keep or release a machine whose create failed for good, for example because its deployment failed. `keep`: it stays, " +
-				"so that you can look at it, and the next apply makes the host anew. `release`: MAAS releases it at once. A machine always stays, and " +
-				"the next apply continues, if the create only ran out of time or if the machine is `Deployed`. Default `keep`.",
+			MarkdownDescription: "Whether to keep or release a machine whose create failed for good, for example because its deployment failed. " +
+				"`keep`: the machine stays, so that you can look at it, and the next apply replaces the host. `release`: MAAS releases it at once. " +
+				"A machine always stays, and the next apply continues, if the create only ran out of time or if the machine is `Deployed`. Default " +
+				"`keep`.",
 			Validators: []validator.String{stringvalidator.OneOf(failureKeep, failureRelease)},
 		},
 	}
