@@ -88,7 +88,7 @@ func sourceAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.KeepOrFalse()},
 			MarkdownDescription: "Take the `machine` as it is: `Deployed`, with an LXD that listens and trusts the fleet's certificate for the " +
 				"project. The provider then only registers it, and a destroy does not change it. It matters only when the host is made. Default " +
-				"`false`. If you remove it, an adopted host stays one.",
+				"`false`. If you remove the attribute, an adopted host stays adopted.",
 		},
 		"selector": selectorAttribute(exactly),
 		"address": schema.StringAttribute{
@@ -155,7 +155,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 func settingAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: description + " Changes in place. If you do not set it, or remove it, it stays as it is. To go back to the default, write it out.",
+		MarkdownDescription: description + " Changes in place. If you do not set it, or remove it, it stays as it is. To go back to the default, write the default.",
 		Validators:          []validator.String{values.NotEmpty()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
