@@ -32,16 +32,15 @@ func Attributes() map[string]schema.Attribute {
 			ElementType: types.StringType,
 			MarkdownDescription: "LXD's instance options, as texts by key, such as `boot.autostart` or `user.team`. " + onlyInLXDNote + "Changes " +
 				"in place. Some keys need a stopped VM: if it runs, the plan fails without `allow_stopping_for_update`. The provider manages only " +
-				"these keys. Keys that others set stay, and an import adopts none of them. The provider deletes a key that you remove, or all its " +
-				"keys with the attribute. For the list of keys, see " + dayTwoLink,
+				"these keys, and deletes those that you remove. Keys that others set stay, and an import adopts none of them. For the list of " +
+				"keys, see " + dayTwoLink,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxOptions)},
 		},
 		"devices": schema.MapNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "LXD's devices besides disks and interfaces, by name, such as `tpm0`. " + onlyInLXDNote + "Changes in place. All " +
 				"types but `usb` need a stopped VM: if it runs, the plan fails without `allow_stopping_for_update`. The provider manages only " +
-				"these devices. Devices that others set stay, and an import adopts none of them. The provider deletes a device that you remove, or " +
-				"all its devices with the attribute. Details: " + dayTwoLink,
+				"these devices, and deletes those that you remove. Devices that others set stay, and an import adopts none of them. Details: " + dayTwoLink,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxDevices)},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"type": schema.StringAttribute{
