@@ -125,7 +125,7 @@ func (n nicChange) macsOfOthers(added map[string]engine.AddedNIC) map[string]boo
 func tooManyNICsError(nic engine.NIC, have api.Instance) error {
 	return &engine.SpecError{
 		Field: engine.Interface{Name: nic.Label}.Field(), Message: fmt.Sprintf("%s has NICs from eth0 to eth%d already", have.Name, maxNIC),
-		Hint: "Remove an interface, or make the VM anew with all of them.", Err: engine.ErrConflict,
+		Hint: "Remove an interface, or replace the VM by a new one with all of them.", Err: engine.ErrConflict,
 	}
 }
 

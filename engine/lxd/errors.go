@@ -59,7 +59,7 @@ func (t target) certificateChangedError(e *otherCertificateError) error {
 	return &engine.Error{
 		Type:    engine.HostUnavailable,
 		Message: fmt.Sprintf("the LXD at %s shows the certificate %s, but is known by %s", t.address, e.shown, e.pinned),
-		Hint: fmt.Sprintf("If LXD was installed anew there, or its certificate renewed, compare what `lxc info` says on the host as certificate_fingerprint, "+
+		Hint: fmt.Sprintf("If LXD was installed again there, or its certificate renewed, compare what `lxc info` says on the host as certificate_fingerprint, "+
 			"and accept it: server_fingerprint = %q. Otherwise something else answers at that address: nothing was sent to it.", e.shown),
 		Err: engine.ErrOtherServer,
 	}

@@ -40,7 +40,7 @@ func (v *Kind) finishInterruptedDelete(ctx context.Context, ref engine.Ref, want
 	if row.Key != "" && row.SystemID == m.SystemID {
 		err = v.Ledger.Drop(ctx, row)
 	}
-	return engine.Result[engine.VM]{Reason: "InstanceMissing", Message: m.Hostname + " is made anew, as its instance is gone", Moved: true}, true, err
+	return engine.Result[engine.VM]{Reason: "InstanceMissing", Message: m.Hostname + " is made again, because its instance is gone", Moved: true}, true, err
 }
 
 // isInstanceMissing tells that a step would install on a machine whose instance is gone. The

@@ -68,19 +68,19 @@ func ownershipAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"owner": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Name of the owner of these VMs and VM hosts, which marks what this configuration makes. An apply that was " +
-				"interrupted continues on the VM with the same owner and name. An object keeps the owner that made it. Letters, digits, `.`, `_`, `-`. " +
-				"Default: a random name, kept beside the ledger as `maaslxd-owner`, so configurations that share a ledger share it. Required where " +
-				"`ledger` is `memory` or an address. Set it in CI, too: see [Run in CI](guides/ci-runners.md).",
+			MarkdownDescription: "Name of the owner of these VMs and VM hosts: letters, digits, `.`, `_` and `-`. It marks what this configuration " +
+				"makes. An interrupted apply continues on the VM with the same owner and name. An object keeps the owner that made it. Default: a " +
+				"random name, kept as `maaslxd-owner` beside the ledger, so configurations that share a ledger share it. Required where `ledger` " +
+				"is `memory` or an address. Set it in CI, too: see [Run in CI](guides/ci-runners.md).",
 			Validators: []validator.String{ownerNameValidator()},
 		},
 		"ledger": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Where runs note the room that they have reserved on VM hosts, so that runs at the same moment do not promise it " +
-				"twice. Use one ledger for all configurations of a MAAS: see [Share a ledger](guides/shared-ledger.md). It is a file on a local disk, " +
-				"the address of a service such as `https://ledger.example.com:7443`, or `memory`. A cluster has several addresses with commas between " +
-				"them. `memory` is for one run: it does not know what other runs reserve. Default: `maaslxd/ledger.db` in `$XDG_STATE_HOME`, or in " +
-				"`~/.local/state` if that is not set. Environment: `MAASLXD_LEDGER`.",
+			MarkdownDescription: "The ledger, which records the room that runs have reserved on VM hosts, so that they do not promise it twice. It " +
+				"is a file on a local disk, or the address of a service such as `https://ledger.example.com:7443`. A cluster has several addresses " +
+				"with commas between them. `memory` is for one run: it does not know what other runs reserve. Default: `maaslxd/ledger.db` in " +
+				"`$XDG_STATE_HOME`, or in `~/.local/state` if that is not set. Environment: `MAASLXD_LEDGER`. Use one ledger for all " +
+				"configurations of a MAAS: see [Share a ledger](guides/shared-ledger.md).",
 		},
 	}
 }
@@ -91,9 +91,9 @@ func creationAttributes() map[string]schema.Attribute {
 		"composer": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "How VMs are made. `maas`: MAAS composes them on its VM hosts, which MAAS up to 3.8 has. `lxd`, for any MAAS: the " +
-				"provider makes them over the API of LXD, which it must reach, and enlists them in MAAS. `auto` takes `maas` where MAAS has VM hosts, " +
-				"else `lxd`. `maaslxd_vm_host` makes the hosts for both, and they stay the same under the other: see [Move off VM " +
-				"hosts](guides/moving-off-vm-hosts.md). Default `auto`.",
+				"provider makes them over the API of LXD and enlists them in MAAS. It must reach the LXD servers. `auto`: `maas` where MAAS has VM " +
+				"hosts, else `lxd`. Default `auto`. `maaslxd_vm_host` makes the hosts for both, and a change of `composer` does not change them: " +
+				"see [Move off VM hosts](guides/moving-off-vm-hosts.md).",
 			Validators: []validator.String{stringvalidator.OneOf(string(site.Auto), string(site.MAAS), string(site.LXD))},
 		},
 		"on_unfinished": schema.StringAttribute{
@@ -105,10 +105,10 @@ func creationAttributes() map[string]schema.Attribute {
 		},
 		"probe": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "How the provider sees that a new LXD host is ready. `direct`: it asks the LXD until it answers. `maas`: it takes " +
-				"MAAS's inventory, for sites where only MAAS reaches the hosts. `auto`: it asks the LXD, and takes MAAS's inventory after some seconds " +
-				"without an answer, or after five minutes of refused connections. If it cannot ask an LXD that runs already, it registers it only with " +
-				"`adopt_existing_vms`. Default `auto`.",
+			MarkdownDescription: "How the provider finds out that a new LXD host is ready. `direct`: it asks the LXD server until that answers. " +
+				"`maas`: it reads MAAS's inventory, for sites where only MAAS reaches the hosts. `auto`: it asks the LXD server. After some " +
+				"seconds without an answer, or five minutes of refused connections, it reads MAAS's inventory. Default `auto`. If the provider " +
+				"cannot ask an LXD server that runs already, it registers the server only with `adopt_existing_vms`.",
 			Validators: []validator.String{stringvalidator.OneOf(client.ProbeAuto, client.ProbeDirect, client.ProbeMAAS)},
 		},
 	}
@@ -141,10 +141,11 @@ func keyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"lxd_client_cert": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Certificate of the fleet's key pair, as PEM text or the path of a file. The LXD hosts trust it from their first " +
-				"boot, and so know MAAS and this provider. Default: a pair that the provider makes once beside the ledger, as `lxd-client.pem`. Keep a " +
-				"copy of it. **To change the pair**, let all hosts trust the next one first: see [Keys and " +
-				"certificates](guides/keys-and-certificates.md). May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_CERT`.",
+			MarkdownDescription: "Certificate of the fleet's key pair, as PEM text or the path of a file. The LXD servers trust it from their " +
+				"first boot: by it they know MAAS and this provider. Default: `lxd-client.pem` beside the ledger, a pair that the provider makes " +
+				"once. Keep a copy of it. **To change the pair**, let all hosts trust the next one first: see " +
+				"[Keys and certificates](guides/keys-and-certificates.md#changing-the-pair). May be ephemeral. Environment: " +
+				"`MAASLXD_LXD_CLIENT_CERT`.",
 		},
 		"lxd_client_key": schema.StringAttribute{
 			Optional:  true,

@@ -283,7 +283,7 @@ func startError(folder string, err error) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the node in %s cannot start: %v", folder, err),
 		Hint: "If its address has changed, give it the former one by --node. If its files are damaged, move the folder away, " +
-			"remove the node on another one (capi-bridge ledger cluster remove) and start it anew.", Err: engine.ErrInvalid,
+			"remove the node on another one (capi-bridge ledger cluster remove) and start it again.", Err: engine.ErrInvalid,
 	}
 }
 

@@ -1,4 +1,4 @@
-# Room for three web servers, or an error of the plan.
+# Room for three web servers. If there is less, the plan fails.
 data "maaslxd_capacity" "web" {
   cores      = 2
   memory_mib = 4096

@@ -4,8 +4,8 @@ resource "maaslxd_vm" "render" {
   name    = "render-1"
   vm_host = "lxd-a"
 
-  # Instance options of LXD. An option with an attribute of its own, such as memory,
-  # is an error of the plan.
+  # Instance options of LXD. With an option that has an attribute of its own, such as
+  # memory, the plan fails.
   config = {
     "boot.autostart" = "true"
     "user.team"      = "studio"

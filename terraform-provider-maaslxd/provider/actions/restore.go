@@ -50,8 +50,8 @@ func (a *restoreAction) Schema(ctx context.Context, _ action.SchemaRequest, resp
 			"machine": machineAttribute("VM to restore"),
 			"name":    snapshotNameAttribute(),
 			"allow_stopping": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Let the action turn a running VM off, and on again afterwards. Default `false`: a running VM is " +
-					"an error. If the action is interrupted in between, the next apply turns the VM on.",
+				Optional: true, MarkdownDescription: "Let the action turn a running VM off, and on again afterwards. Default `false`: the action " +
+					"fails if the VM runs. If the action is interrupted in between, the next apply turns the VM on.",
 			},
 			"timeouts": timeoutsAttribute(ctx, "20m"),
 		},

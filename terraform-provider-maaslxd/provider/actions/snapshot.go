@@ -62,7 +62,7 @@ func (a *snapshotAction) Schema(ctx context.Context, _ action.SchemaRequest, res
 			},
 			"replace": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "Delete a snapshot of that name first. If LXD then refuses to take another one, for example " +
-					"because the pool is full, there is none. Default `false`: an existing snapshot is an error. Set it, for example, for an action that runs before each update.",
+					"because the pool is full, there is none. Default `false`: the action fails if there is one of that name. Set it, for example, for an action that runs before each update.",
 			},
 			"timeouts": timeoutsAttribute(ctx, "15m"),
 		},

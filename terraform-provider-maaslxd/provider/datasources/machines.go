@@ -84,7 +84,7 @@ func (s *machinesSource) Metadata(_ context.Context, req datasource.MetadataRequ
 // Schema takes a filter, and returns the machines that match it.
 func (s *machinesSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The machines of MAAS, or some of them: bare metal and VMs. An empty list is no error. Each data source lists the " +
+		MarkdownDescription: "The machines of MAAS, or some of them: bare metal and VMs. If nothing matches, the list is empty. Each data source lists the " +
 			"machines once, so use a filter where MAAS has many.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
@@ -108,8 +108,8 @@ func machineFilterAttributes() map[string]schema.Attribute {
 			Optional: true, MarkdownDescription: "In this status, by MAAS's name, such as `Ready` or `Failed commissioning`.",
 			Validators: []validator.String{stringvalidator.OneOfCaseInsensitive(statusNames...)},
 		},
-		"zone":           filterTextAttribute("In this availability zone. One that MAAS does not know is an error."),
-		"pool":           filterTextAttribute("In this resource pool. One that MAAS does not know is an error."),
+		"zone":           filterTextAttribute("In this availability zone. If MAAS does not know it, the read fails."),
+		"pool":           filterTextAttribute("In this resource pool. If MAAS does not know it, the read fails."),
 		"tags":           filterTagsAttribute("With all of these tags."),
 		"architecture":   filterTextAttribute("Of this architecture: `amd64`, or `amd64/generic`."),
 		"min_cores":      atLeast("With at least as many cores."),

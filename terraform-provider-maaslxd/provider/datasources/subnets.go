@@ -57,7 +57,7 @@ func (s *subnetsSource) Metadata(_ context.Context, req datasource.MetadataReque
 // Schema takes a filter, and returns the subnets that match it.
 func (s *subnetsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The subnets of MAAS, or some of them, with their VLANs. An empty list is no error.",
+		MarkdownDescription: "The subnets of MAAS, or some of them, with their VLANs. If nothing matches, the list is empty.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Which subnets to list: those that match all that you set.",

@@ -46,7 +46,7 @@ func (s *vmHostsSource) Metadata(_ context.Context, req datasource.MetadataReque
 // Schema takes a filter, and returns the VM hosts that match it.
 func (s *vmHostsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The LXD VM hosts of MAAS, or some of them. An empty list is no error.",
+		MarkdownDescription: "The LXD VM hosts of MAAS, or some of them. If nothing matches, the list is empty.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Which VM hosts to list: those that match all that you set.",

@@ -46,12 +46,12 @@ func (s *vmsSource) Metadata(_ context.Context, req datasource.MetadataRequest, 
 // Schema takes a filter, and returns the VMs that match it.
 func (s *vmsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The VMs on the LXD VM hosts of MAAS, or some of them, whoever made them. An empty list is no error.",
+		MarkdownDescription: "The VMs on the LXD VM hosts of MAAS, or some of them, whoever made them. If nothing matches, the list is empty.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Which VMs to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
-					"vm_host": filterTextAttribute("On this VM host: its name, or its id in MAAS. One that MAAS does not know is an error."),
+					"vm_host": filterTextAttribute("On this VM host: its name, or its id in MAAS. If MAAS does not know it, the read fails."),
 					"zone":    filterTextAttribute("In this availability zone."),
 					"pool":    filterTextAttribute("In this resource pool."),
 					"tags":    filterTagsAttribute("With all of these tags."),

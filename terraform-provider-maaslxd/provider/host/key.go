@@ -172,6 +172,6 @@ func warnNextKeyPair(r *client.Run, key *client.FleetKey, next []string, diags *
 	}
 	file, _ := key.PathBesideLedger(fleetkey.NextKeyFile)
 	diags.AddWarning("New VM hosts trust the next key pair, too", fmt.Sprintf(
-		"They trust %v from %s, beside the pair of the fleet. If you did not put it there to change the pair, delete it, and make the hosts anew.",
+		"They trust %v from %s, beside the pair of the fleet. If you did not put it there to change the pair, delete it, and replace the hosts.",
 		fingerprintsOf(next...), file))
 }

@@ -168,7 +168,7 @@ func (p *hostPlan) refuseForgottenAdoption(wasAdopted bool) {
 		return
 	}
 	p.diags.AddAttributeError(path.Root("adopt"), fmt.Sprintf("VM host %s was adopted, and the line adopt was removed", p.plan.Name.ValueString()),
-		"This plan makes the host anew, and without that line it installs a machine for it. Write adopt = true to take the machine as it is, or adopt "+
+		"This plan makes the host again, and without that line it installs a machine for it. Write adopt = true to take the machine as it is, or adopt "+
 			"= false to have one installed.")
 }
 
@@ -253,6 +253,6 @@ func (p *hostPlan) replaceIfFailed() {
 	}
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The host will be replaced", fmt.Sprintf(
-		"Machine %s ended in the state %q before the host was finished. It cannot be continued, so MAAS releases it, and the host is made anew.",
+		"Machine %s ended in the state %q before the host was finished. It cannot be continued, so MAAS releases it, and the plan replaces the host.",
 		p.state.Hostname.ValueString(), status))
 }

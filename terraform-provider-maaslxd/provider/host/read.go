@@ -70,7 +70,7 @@ func reportReadError(ctx context.Context, resp *resource.ReadResponse, doing str
 // warnReleased warns that somebody has released the machine of a host.
 func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
-		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan makes the host anew.",
+		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan makes the host again.",
 		h.Machine.Hostname, h.Machine.StatusName))
 }
 
@@ -151,7 +151,7 @@ func warnHostFailed(h engine.Host, diags *diag.Diagnostics) {
 	if h.Machine.Status.Phase() != engine.PhaseFailed {
 		return
 	}
-	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes the host anew."
+	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` replaces the host."
 	if h.Machine.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", h.Machine.StatusMessage, detail)
 	}

@@ -44,7 +44,7 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		at := path.Root("deploy")
 		p.replace.Append(at)
 		p.diags.AddAttributeWarning(at, "The host will be replaced", fmt.Sprintf(
-			"%s. Installing again destroys the data on the disks of machine %s, so the host is made anew.", why, p.state.Hostname.ValueString()))
+			"%s. Installing again destroys the data on the disks of machine %s, so the plan replaces the host.", why, p.state.Hostname.ValueString()))
 	}
 	p.planTrustedCertificates(ctx)
 }

@@ -36,7 +36,7 @@ const (
 const maxOvercommit = 10
 
 // replacesHostNote ends the descriptions of attributes that cannot change in place.
-const replacesHostNote = " **Changing it replaces the host**: its machine is released and deployed anew."
+const replacesHostNote = " **Changing it replaces the host**: MAAS releases its machine and deploys one again."
 
 // Schema is that of a VM host.
 func (r *hostResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -88,7 +88,7 @@ func sourceAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.KeepOrFalse()},
 			MarkdownDescription: "Take the `machine` as it is: `Deployed`, with an LXD that listens and trusts the fleet's certificate for the " +
 				"project. The provider then only registers it, and a destroy does not change it. It matters only when the host is made. Default " +
-				"`false`. If you remove it, an adopted host stays one.",
+				"`false`. If you remove the attribute, an adopted host stays adopted.",
 		},
 		"selector": selectorAttribute(exactly),
 		"address": schema.StringAttribute{
@@ -100,10 +100,10 @@ func sourceAttributes() map[string]schema.Attribute {
 		},
 		"server_fingerprint": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD, as `lxc info` shows it there. **If you set it, the LXD must " +
-				"show that certificate from the first contact on.** If not, the provider records the first one that it sees. Another one is an error " +
-				"until you set the new one. Leave it unset for a machine that is deployed anew, which gets another certificate. It is null, and cannot " +
-				"be set, where the provider does not ask the LXD itself (see `probe` of the provider). Details: [Keys and certificates](../guides/keys-and-certificates.md).",
+			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD server, as `lxc info` shows it there. Default: the provider records the first " +
+				"one that it sees. **If you set it, the LXD server must show that certificate from the first contact on.** If the server shows another one later, the " +
+				"provider reports an error until you set the new one. It is null, and you cannot set it, where the provider does not ask the server " +
+				"(see `probe` of the provider). Details: [Keys and certificates](../guides/keys-and-certificates.md#the-certificate-of-an-lxd-server).",
 			Validators:    []validator.String{serverFingerprintValidator()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
@@ -141,8 +141,8 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		"pool": settingAttribute("Resource pool of the VM host, by name. Default: MAAS's default pool."),
 		"tags": schema.SetAttribute{
 			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
-			MarkdownDescription: "Tags of the VM host. A new VM gets the tags of its host. Changes in place. The provider manages only these tags. If " +
-				"you remove the attribute, it takes them off; what an import has read stays.",
+			MarkdownDescription: "Tags of the VM host. A new VM gets the tags of its host. Changes in place. The provider manages only these tags. " +
+				"If you remove the attribute, the provider takes its tags off. Tags that an import has read stay.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 		"cpu_overcommit":       ratio("cores"),
@@ -154,7 +154,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 func settingAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: description + " Changes in place. If you do not set it, or remove it, it stays as it is. To go back to the default, write it out.",
+		MarkdownDescription: description + " Changes in place. If you do not set it, or remove it, it stays as it is. To go back to the default, write the default.",
 		Validators:          []validator.String{values.NotEmpty()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
@@ -172,9 +172,10 @@ func hostDestroyAttributes() map[string]schema.Attribute {
 		},
 		"on_create_failure": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(failureKeep),
-			MarkdownDescription: "Whether to keep or release a machine whose create failed for good, for example because its deployment failed. `keep`: it stays, " +
-				"so that you can look at it, and the next apply makes the host anew. `release`: MAAS releases it at once. A machine always stays, and " +
-				"the next apply continues, if the create only ran out of time or if the machine is `Deployed`. Default `keep`.",
+			MarkdownDescription: "Whether to keep or release a machine whose create failed for good, for example because its deployment failed. " +
+				"`keep`: the machine stays, so that you can look at it, and the next apply replaces the host. `release`: MAAS releases it at once. " +
+				"A machine always stays, and the next apply continues, if the create only ran out of time or if the machine is `Deployed`. Default " +
+				"`keep`.",
 			Validators: []validator.String{stringvalidator.OneOf(failureKeep, failureRelease)},
 		},
 	}

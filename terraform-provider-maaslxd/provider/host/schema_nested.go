@@ -17,10 +17,10 @@ import (
 )
 
 func selectorAttribute(exactly string) schema.Attribute {
-	return values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name. The smallest machine that matches is taken, and " +
-		"`hostname` shows it; `selector = {}` takes any. It matters only when the host is made: later, the host keeps its machine. VMs, locked " +
-		"machines and machines that cannot become the host are not taken. A host needs a disk with room for the storage pools, an interface, " +
-		"and an architecture for which MAAS has the image." + exactly)
+	return values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name." + exactly + " The provider takes the smallest " +
+		"machine that matches, and `hostname` shows it. `selector = {}` matches any. VMs and locked machines do not match. A host needs a disk " +
+		"with room for the storage pools, an interface, and an architecture for which MAAS has the image. The selector matters only when the host " +
+		"is made. Later, the host keeps its machine.")
 }
 
 func hostDeployAttribute() schema.Attribute {
@@ -37,9 +37,8 @@ func hostDeployAttribute() schema.Attribute {
 
 // bridgeRemovalNote and networkRemovalNote tell what a removed line means.
 const (
-	bridgeRemovalNote  = " If you remove it, or a line in it, the host keeps what it has."
-	networkRemovalNote = " If you remove it, or `bonds`, `vlans` or `bridges` in it, the host keeps what it has. Each interface is described as a " +
-		"whole: removing a line in one changes it."
+	bridgeRemovalNote  = " If you remove it, or a line in it, the host keeps its bridge."
+	networkRemovalNote = " If you remove it, the host keeps its interfaces. Details: [Day two](../guides/day-two.md#the-network-and-disks-of-a-machine)."
 )
 
 func bridgeAttribute() schema.Attribute {

@@ -120,6 +120,6 @@ func (p *machinePlan) replaceIfFailed() {
 	}
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The machine will be replaced", fmt.Sprintf(
-		"Machine %s ended in the state %q before it was finished. It cannot be continued, so MAAS releases it and deploys one anew.",
+		"Machine %s ended in the state %q before it was finished. It cannot be continued, so MAAS releases it and deploys one again.",
 		p.state.Hostname.ValueString(), status))
 }

@@ -84,7 +84,7 @@ func (r *machineResource) observe(ctx context.Context, b *client.Backend, state 
 // warnReleased warns that somebody has released the machine.
 func warnReleased(object string, m engine.BareMetal, diags *diag.Diagnostics) {
 	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
-		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan makes it anew.", m.Hostname, m.StatusName))
+		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan deploys a machine again.", m.Hostname, m.StatusName))
 }
 
 // warnFailed warns of a machine that failed in MAAS, with MAAS's message.
@@ -92,7 +92,7 @@ func warnFailed(m engine.BareMetal, diags *diag.Diagnostics) {
 	if m.Status.Phase() != engine.PhaseFailed {
 		return
 	}
-	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` deploys a machine anew."
+	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` releases it and deploys one again."
 	if m.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", m.StatusMessage, detail)
 	}

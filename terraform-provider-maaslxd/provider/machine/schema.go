@@ -15,7 +15,7 @@ import (
 )
 
 // replacesMachineNote ends the descriptions of attributes that cannot change in place.
-const replacesMachineNote = " **Changing it replaces the machine**: MAAS releases it and deploys one anew."
+const replacesMachineNote = " **Changing it replaces the machine**: MAAS releases it and deploys one again."
 
 // Schema is that of a machine.
 func (r *machineResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -46,7 +46,7 @@ func machineSchema(ctx context.Context) schema.Schema {
 			"exactly one of `machine` and `selector`. A create that is interrupted or runs out of time leaves the machine as it is; the next apply " +
 			"finds it and continues. If the time was up, a warning says so, and `status` shows how far the machine has come. A machine whose " +
 			"deployment failed in MAAS stays, so that you can look at it. The next apply replaces it.\n\nIf somebody has released the machine, the " +
-			"plan makes it anew. A machine of another configuration or user is refused, and the error names the owner.\n\nA destroy gives the " +
+			"plan deploys a machine again. A machine of another configuration or user is refused, and the error names the owner.\n\nA destroy gives the " +
 			"machine back as it was taken, except for the data on its disks and `deploy.storage_layout`. It restores the former hostname, domain, " +
 			"zone, pool and description, unless somebody else has changed them since. It takes off the tags that this resource put on, and puts " +
 			"back those that it took off. Every release removes the annotations. If somebody releases the machine in MAAS, nothing is restored.",
@@ -71,10 +71,10 @@ func sourceAttributes() map[string]schema.Attribute {
 				"architecture. Names of the same machine are the same value." + exactly + replacesMachineNote,
 			Validators: []validator.String{values.NotEmpty()},
 		},
-		"selector": values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name. The smallest machine that matches is taken, and " +
-			"`hostname` shows it; `selector = {}` takes any. It matters only when a machine is taken: later, the resource keeps its machine. VMs, " +
-			"locked machines and architectures for which MAAS does not have the image are not taken. Machines with a failed deployment are taken last." +
-			exactly),
+		"selector": values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name." + exactly + " The provider takes the " +
+			"smallest machine that matches, and `hostname` shows it. `selector = {}` matches any. VMs and locked machines do not match, and MAAS " +
+			"must have the image for the architecture. Machines with a failed deployment come last. The selector matters only when the provider " +
+			"takes a machine. Later, the resource keeps its machine."),
 	}
 }
 
@@ -91,12 +91,13 @@ func deployAttribute() schema.Attribute {
 	attribute.Attributes["ephemeral"] = planmodifiers.KeepWhenRemoved(schema.BoolAttribute{
 		Optional: true,
 		MarkdownDescription: "Run from memory and leave the disks alone. Default `false`. Turning the machine off loses the running system. If you " +
-			"remove it, the machine keeps what it has. Before MAAS 3.5 the image must be an Ubuntu.",
+			"remove the attribute, the machine keeps the former value. Before MAAS 3.5 the image must be an Ubuntu.",
 	})
 	attribute.Attributes["enable_hw_sync"] = planmodifiers.KeepWhenRemoved(schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Put MAAS's agent on the machine. It tells MAAS of changed disks and interfaces while the machine is deployed. Default " +
-			"`false`. If you remove it, the machine keeps what it has. The agent runs on Linux, and needs MAAS 3.2 or later.",
+		MarkdownDescription: "Put MAAS's agent on the machine. It tells MAAS of changed disks and interfaces while the machine is deployed. " +
+			"Default `false`. If you remove the attribute, the machine keeps the former value. The agent runs on Linux, and needs MAAS 3.2 or " +
+			"later.",
 	})
 	return attribute
 }

@@ -22,10 +22,10 @@ func interfacesAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
-		MarkdownDescription: "Interfaces that get a fixed address before the machine is deployed. Each has a label of your own as its key: lower-case " +
-			"letters, digits and hyphens. Other interfaces keep their settings in MAAS. A destroy takes the addresses back. If the interface has " +
-			"another fixed address in MAAS, that is an error. **Changing them replaces the machine**, except for other labels and another spelling " +
-			"of the same subnet. If you remove them, the machine keeps what it has.",
+		MarkdownDescription: "Interfaces that get a fixed address before the machine is deployed, keyed by a label of lower-case letters, digits " +
+			"and hyphens. Other interfaces keep their settings in MAAS. An interface that has another fixed address in MAAS is refused. **Changing " +
+			"them replaces the machine**, except for other labels and another spelling of the same subnet. If you remove the attribute, the " +
+			"machine keeps its addresses. A destroy removes these addresses.",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeBetween(1, maxInterfaces),

@@ -19,7 +19,7 @@ import (
 )
 
 // keptInPlaceNote ends the descriptions of attributes that change in place.
-const keptInPlaceNote = " Changes in place. If you do not set it, or remove it, the machine keeps what it has. A destroy restores the former value."
+const keptInPlaceNote = " Changes in place. If you do not set the attribute, or remove it, the value in MAAS stays. A destroy restores the former value."
 
 // placeAttributes name the machine and its place in MAAS.
 func placeAttributes() map[string]schema.Attribute {
@@ -30,9 +30,9 @@ func placeAttributes() map[string]schema.Attribute {
 		}
 	}
 	return map[string]schema.Attribute{
-		"hostname": text("Hostname of the machine in MAAS, set before the machine is deployed. One DNS label of lower-case letters, digits and "+
-			"hyphens, unique in the whole MAAS. The installed system keeps the hostname that it was deployed with. In `machine`, keep the former "+
-			"hostname: it still names this machine.", hostnameValidator()),
+		"hostname": text("Hostname of the machine in MAAS: one DNS label of lower-case letters, digits and hyphens, unique in the whole MAAS. The "+
+			"provider sets it before it deploys the machine. The installed system keeps the hostname that it was deployed with. In `machine`, keep "+
+			"the former hostname: it still names this machine.", hostnameValidator()),
 		"domain": text("DNS domain of the machine, by name.", values.NotEmpty()),
 		"zone":   text("Availability zone to which to move the machine, by name. To choose a machine by its zone, use `selector`.", values.NotEmpty()),
 		"pool":   text("Resource pool to which to move the machine, by name. To choose a machine by its pool, use `selector`.", values.NotEmpty()),
@@ -46,17 +46,17 @@ func upkeepAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"tags": schema.SetAttribute{
 			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
-			MarkdownDescription: "Tags that the machine carries. Tags that MAAS does not know are created. Changes in place. The provider manages only " +
-				"these: tags of the site, of MAAS or of someone else stay. A destroy restores the former tags. An import takes over the tags that this " +
-				"resource put on. If you remove the attribute, the provider takes its tags off; what an import has read stays.",
+			MarkdownDescription: "Tags of the machine. The provider makes tags that MAAS does not have. Changes in place. The provider manages " +
+				"only these tags. Tags of the site, of MAAS or of somebody else stay. An import adopts the tags that this resource put on. If you " +
+				"remove the attribute, the provider takes its tags off. Tags that an import has read stay. A destroy restores the former tags.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 		"annotations": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Workload annotations of the machine in MAAS, also called owner data. Keys are 1 to 255 letters, digits, underscores, " +
-				"dots and hyphens, and do not begin with `maaslxd-`. Values are 1 to 4096 characters. Changes in place. The provider manages only " +
-				"these keys: those of others stay, and an import takes none over. It deletes a key that you remove, or all of them with the attribute. " +
-				"A release removes them all.",
+			MarkdownDescription: "Workload annotations of the machine in MAAS, also called owner data. Keys are 1 to 255 letters, digits, " +
+				"underscores, dots and hyphens, and do not begin with `maaslxd-`. Values are 1 to 4096 characters. Changes in place. The provider " +
+				"manages only these keys. Keys that others set stay, and an import adopts none of them. The provider deletes a key that you " +
+				"remove, or all its keys with the attribute. A release removes all annotations.",
 			Validators: []validator.Map{
 				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),
 				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotationLength)),
@@ -64,9 +64,10 @@ func upkeepAttributes() map[string]schema.Attribute {
 		},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.ImportedBool(privateStateKey, "deletion_protection")},
-			MarkdownDescription: "Protect the machine by MAAS's lock. A plan that destroys or replaces it is an error until you set `false` and apply " +
-				"that first. Changes of this configuration are made, and MAAS refuses those of others. `false` also takes off the lock of somebody " +
-				"else; without this attribute that stays, and refuses changes. Removing your `true` unlocks the machine. Details: [Day two](../guides/day-two.md).",
+			MarkdownDescription: "Protect the machine by MAAS's lock. A plan that destroys or replaces the machine fails until you set `false` and " +
+				"apply that first. This configuration can still change the machine, and MAAS refuses changes by others. `false` also takes off a " +
+				"lock of somebody else. Without this attribute, that lock stays and refuses changes. If you remove your `true`, the provider " +
+				"unlocks the machine. Details: [Day two](../guides/day-two.md#protection).",
 		},
 	}
 }

@@ -46,7 +46,7 @@ func WarnSelectorStays(had, want types.Object, moment string, name, hostname typ
 		return
 	}
 	diags.AddAttributeWarning(path.Root("selector"), "The machine stays", fmt.Sprintf(
-		"selector matters only when %s. %s stays on machine %s; only the state changes. `terraform apply -replace=ADDRESS` chooses anew.",
+		"selector matters only when %s. %s stays on machine %s; only the state changes. `terraform apply -replace=ADDRESS` chooses again.",
 		moment, name.ValueString(), hostname.ValueString()))
 }
 

@@ -28,11 +28,10 @@ func storageLayoutAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "How MAAS lays out the machine's disks before it deploys it. Default: as MAAS has them, usually one `flat` partition on " +
-			"the boot disk. The data on the other disks are lost, too. To leave a disk or a part of it to LXD, give the root file system another " +
-			"disk or a size. For example `{ type = \"lvm\", root_disk = \"sda\", volume_size_gb = 50 }`. It needs a `Ready` machine and the API " +
-			"key of an administrator. MAAS does not report the layout, so the plan does not compare it. MAAS keeps it for later deployments, until " +
-			"it commissions the machine again.",
+		MarkdownDescription: "Layout of the disks, which MAAS makes before it deploys the machine. Default: as MAAS has them, usually one `flat` " +
+			"partition on the boot disk. To leave a disk or a part of it to LXD, give the root file system another disk or a size. For example " +
+			"`{ type = \"lvm\", root_disk = \"sda\", volume_size_gb = 50 }`. The data on the other disks are lost, too. It needs a `Ready` machine and " +
+			"the API key of an administrator. Details: [Day two](../guides/day-two.md#the-network-and-disks-of-a-machine).",
 		Attributes: map[string]schema.Attribute{
 			"type": schema.StringAttribute{
 				Required: true,

@@ -21,8 +21,8 @@ import (
 
 // interfaceDiff is the difference between the interfaces of a plan and those of the VM.
 type interfaceDiff struct {
-	replaces bool   // the VM is made anew
-	reason   string // why it is made anew; empty: the plan itself shows it
+	replaces bool   // the VM is replaced
+	reason   string // why it is replaced; empty: the plan itself shows it
 	hint     string // a way out, as a sentence; empty: there is none
 	// added are the labels of interfaces that are added in place, or were added in place and
 	// change. removed are those that were added in place, and go.
@@ -176,7 +176,7 @@ func (p interfacePlan) warnReplacement(attribute string) {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", strings.TrimSpace(fmt.Sprintf(
-		"%s. So %s is made anew, and the data on its disks are lost. %s", d.reason, p.state.Name.ValueString(), d.hint)))
+		"%s. So the plan deletes %s with the data on its disks, and makes a new VM. %s", d.reason, p.state.Name.ValueString(), d.hint)))
 }
 
 // dropLostInterfaces removes added interfaces from the state that the VM's LXD no longer has,

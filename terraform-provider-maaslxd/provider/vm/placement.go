@@ -35,9 +35,9 @@ var placementType = types.ObjectType{AttrTypes: map[string]attr.Type{
 func placementAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Which VM hosts may get the VM, instead of one by name. The VM goes to one that has room for it; `placement = {}` takes " +
-			"any. Set exactly one of `vm_host` and `placement`. It matters only when the VM is made. Later, a change of `placement` moves nothing, " +
-			"and `vm_host` shows the VM host. `terraform apply -replace=ADDRESS` makes the VM anew with the current `placement`.",
+		MarkdownDescription: "Which VM hosts may get the VM, instead of one by name. Set exactly one of `vm_host` and `placement`. The VM goes to " +
+			"a VM host that has room for it; `placement = {}` takes any. It matters only when the VM is made. Later, a change of `placement` moves " +
+			"nothing, and `vm_host` shows the VM host. To use a changed `placement`, replace the VM: `terraform apply -replace=ADDRESS`.",
 		Attributes: placementAttributes(),
 	}
 }

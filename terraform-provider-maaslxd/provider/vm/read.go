@@ -150,13 +150,13 @@ func warnFailed(vm engine.VM, n privateState, diags *diag.Diagnostics) {
 	if vm.Status.Phase() != engine.PhaseFailed {
 		return
 	}
-	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
+	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` replaces it."
 	switch {
 	case n.Ran && (vm.Status == engine.StatusFailedDeployment || diagnostics.HasReleaseFailed(vm.StatusName)):
 		detail = "It ran before, so the plan leaves it alone. A change of redeploy_triggers deploys it again. So does an apply after somebody has " +
-			"released it in MAAS. `terraform apply -replace=ADDRESS` makes it anew."
+			"released it in MAAS. `terraform apply -replace=ADDRESS` replaces it."
 	case n.Pending && !n.Ran && diagnostics.HasMAASGivenUp(vm.StatusName):
-		detail = "It was never finished, so the plan makes it anew."
+		detail = "It was never finished, so the plan replaces it."
 	}
 	if vm.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", vm.StatusMessage, detail)
@@ -185,6 +185,6 @@ func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags
 		}
 		diags.AddAttributeWarning(path.Root("interfaces").AtMapKey(label).AtName("ip"),
 			fmt.Sprintf("VM %s no longer has the address %s", vm.Hostname, ip),
-			"Someone changed its interface in MAAS. The plan leaves it alone. Correct it there; `terraform apply -replace=ADDRESS` makes the VM anew.")
+			"Someone changed its interface in MAAS. The plan leaves it alone. Correct it there, or replace the VM: `terraform apply -replace=ADDRESS`.")
 	}
 }

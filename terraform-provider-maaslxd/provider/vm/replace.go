@@ -37,13 +37,13 @@ func (p *vmPlan) replaceIfInstanceMissing() {
 		return
 	case p.state.Protection.ValueBool() && !p.plan.Protection.ValueBool():
 		p.diags.AddAttributeWarning(path.Root("status"), "The VM is unlocked first", fmt.Sprintf(
-			"The instance of %s is no longer in any LXD. This plan takes deletion_protection off; the next one makes the VM anew.", p.state.Name.ValueString()))
+			"The instance of %s is no longer in any LXD. This plan takes deletion_protection off; the next one replaces the VM.", p.state.Name.ValueString()))
 		return
 	}
 	p.plan.Status = types.StringUnknown()
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
-		"The instance of %s is no longer in any LXD. The plan deletes its machine in MAAS, and makes the VM anew.", p.state.Name.ValueString()))
+		"The instance of %s is no longer in any LXD. The plan deletes its machine in MAAS and makes a new VM.", p.state.Name.ValueString()))
 }
 
 // changesRedeployTriggers tells whether a plan changes redeploy_triggers, or may change them
@@ -105,7 +105,7 @@ func (p *vmPlan) replaceIfFailed() {
 	}
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
-		"%s ended in the state %q before it was finished. It cannot be continued, so it is made anew.",
+		"%s ended in the state %q before it was finished. It cannot be continued, so the plan replaces it.",
 		p.state.Name.ValueString(), status))
 }
 
@@ -144,7 +144,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		at := path.Root("deploy")
 		p.replace.Append(at)
 		p.diags.AddAttributeWarning(at, "The VM will be replaced", fmt.Sprintf(
-			"%s. Installing again destroys the data on the disks of %s, so the VM is made anew.", why, p.state.Name.ValueString()))
+			"%s. Installing again destroys the data on the disks of %s, so the plan deletes the VM and makes a new one.", why, p.state.Name.ValueString()))
 	}
 }
 
@@ -165,9 +165,9 @@ func (p *vmPlan) warnDisksLost(attribute string) {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root("disks"), "The VM will be replaced, with all its disks", fmt.Sprintf(
-		"This change of the disks cannot be made in place, so %s is made anew and the data on its disks are lost. Removing or shrinking a disk, or "+
-			"changing its storage pool, needs a new VM. Where VMs are made in LXD itself, a disk grows in place, and you can add one in place "+
-			"whose name follows those of the others.", p.state.Name.ValueString()))
+		"This change of the disks cannot be made in place. So the plan deletes %s with the data on its disks, and makes a new VM. Removing or "+
+			"shrinking a disk, or changing its storage pool, needs a new VM. Where VMs are made in LXD itself, a disk grows in place. You can also "+
+			"add one in place whose name follows those of the others.", p.state.Name.ValueString()))
 }
 
 // changesProfile tells whether the VM gets another profile. Where MAAS makes VMs that is

@@ -47,7 +47,7 @@ const (
 const replacesVMNote = " **Changing it replaces the VM.**"
 
 // keptWhenRemovedNote says that removing a line changes nothing, as for zone.
-const keptWhenRemovedNote = " If you remove it, the VM keeps what it has."
+const keptWhenRemovedNote = " If you remove the attribute, the VM keeps the former value."
 
 // replacesOnMAASNote ends the descriptions of attributes that LXD can change in place and MAAS
 // cannot.
@@ -110,9 +110,9 @@ func placeAttributes() map[string]schema.Attribute {
 		"description": schema.StringAttribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Description of the machine in MAAS, without the mark and the notes of this provider: at most 4096 characters. White " +
-				"space at its ends does not count. No word begins with `maaslxd-`. Changes in place. `\"\"` clears it. If you do not set it, or remove " +
-				"it, the VM keeps what it has.",
+			MarkdownDescription: "Description of the machine in MAAS, without the mark and the notes of this provider: at most 4096 characters. " +
+				"White space at its ends does not count. No word begins with `maaslxd-`. Changes in place. `\"\"` clears it. If you do not set the " +
+				"attribute, or remove it, the description stays as it is.",
 			Validators:    []validator.String{values.DescriptionText()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
@@ -120,8 +120,8 @@ func placeAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true,
 			PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
 			ElementType:   types.StringType,
-			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. The provider manages only " +
-				"these: tags of the VM host, of MAAS or of someone else stay. If you remove the attribute, the provider takes its tags off; what an import has read stays.",
+			MarkdownDescription: "Tags of the VM. The provider makes tags that MAAS does not have. Changes in place. The provider manages only these tags. Tags of the " +
+				"VM host, of MAAS or of somebody else stay. If you remove the attribute, the provider takes its tags off. Tags that an import has read stay.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 	}
@@ -166,9 +166,9 @@ func sizeAttributes() map[string]schema.Attribute {
 		"pinned_cores": schema.ListAttribute{
 			Optional:    true,
 			ElementType: types.Int64Type,
-			MarkdownDescription: "Cores of the VM host to which the VM is bound, by number from 0, instead of `cores`. MAAS does not report them, so " +
-				"an imported VM is taken to have those of the configuration. If you remove them, the VM keeps them until it is made anew." +
-				replacesVMNote,
+			MarkdownDescription: "Cores of the VM host to which the VM is bound, by number from 0, instead of `cores`. MAAS does not report them, " +
+				"so for an imported VM the provider takes the cores in the configuration. If you remove the attribute, the VM keeps its cores " +
+				"until it is replaced." + replacesVMNote,
 			Validators: []validator.List{
 				listvalidator.NoNullValues(),
 				listvalidator.SizeBetween(1, maxCores),
@@ -179,15 +179,15 @@ func sizeAttributes() map[string]schema.Attribute {
 		"memory_mib": schema.Int64Attribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keptWhenRemovedNote + replacesOnMAASNote +
-				"it changes in place while the VM is stopped. For a running VM the plan is an error without `allow_stopping_for_update`.",
+			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keptWhenRemovedNote + replacesOnMAASNote + "it changes in place " +
+				"while the VM is stopped. If the VM runs, the plan fails without `allow_stopping_for_update`.",
 			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
 		},
 		"hugepages": schema.BoolAttribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not report it, so an imported VM is taken " +
-				"to have what the configuration says." + keptWhenRemovedNote + replacesVMNote,
+			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not report it, so for an imported VM " +
+				"the provider takes the value in the configuration." + keptWhenRemovedNote + replacesVMNote,
 		},
 	}
 }
@@ -197,19 +197,19 @@ func lifecycleAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.ImportedBool(privateStateKey, "deletion_protection")},
-			MarkdownDescription: "Protect the VM by MAAS's lock. A plan that destroys or replaces it is an error until you set `false` and apply that " +
-				"first. It needs `deploy`, because MAAS locks only deployed VMs. Changes of this configuration are made, and MAAS refuses those of " +
-				"others. `false` also takes off the lock of somebody else; without this attribute that stays, and refuses changes. Removing your " +
-				"`true` unlocks the VM. Details: [Day two](../guides/day-two.md).",
+			MarkdownDescription: "Protect the VM by MAAS's lock. A plan that destroys or replaces the VM fails until you set `false` and apply " +
+				"that first. It needs `deploy`, because MAAS locks only deployed VMs. This configuration can still change the VM, and MAAS refuses " +
+				"changes by others. `false` also takes off a lock of somebody else. Without this attribute, that lock stays and refuses changes. " +
+				"If you remove your `true`, the provider unlocks the VM. Details: [Day two](../guides/day-two.md#protection).",
 		},
 		"redeploy_triggers": triggersAttribute(),
 		"annotations": schema.MapAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
-			MarkdownDescription: "Workload annotations of the VM in MAAS, also called owner data. Keys are 1 to 255 letters, digits, underscores, dots " +
-				"and hyphens, and do not begin with `maaslxd-`. Values are 1 to 4096 characters. MAAS annotates only deployed machines, so they need " +
-				"`deploy`. Changes in place. The provider manages only these keys: those of others stay, and an import takes none over. It deletes a " +
-				"key that you remove, or all of them with the attribute. A release in MAAS removes them, and the next apply writes them with the new deployment.",
+			MarkdownDescription: "Workload annotations of the VM in MAAS, also called owner data. Keys are 1 to 255 letters, digits, underscores, " +
+				"dots and hyphens, and do not begin with `maaslxd-`. Values are 1 to 4096 characters. They need `deploy`, because MAAS annotates " +
+				"only deployed machines. Changes in place. The provider manages only these keys. Keys that others set stay, and an import adopts " +
+				"none of them. The provider deletes a key that you remove, or all its keys with the attribute.",
 			Validators: []validator.Map{
 				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),
 				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotationLength)),
@@ -225,9 +225,10 @@ func lifecycleAttributes() map[string]schema.Attribute {
 		},
 		"allow_stopping_for_update": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Let an update turn a running VM off where a new size needs that, and on again afterwards. Default `false`: the plan " +
-				"is an error then. It is for VMs that are made in LXD itself (see `composer` of the provider): [Day two](../guides/day-two.md). Where " +
-				"MAAS composes VMs, a new size replaces the VM. MAAS turns the VM off at once, as with its power button: data that the guest has not written to disk are lost.",
+			MarkdownDescription: "Let an update turn a running VM off, and on again afterwards, where a change needs that. Default `false`: the " +
+				"plan then fails. It is for VMs that are made in LXD itself (see `composer` of the provider): " +
+				"[Day two](../guides/day-two.md#change-the-size). Where MAAS composes VMs, a new size replaces the VM. MAAS turns the VM off at " +
+				"once, as with its power button: data that the guest has not written to disk are lost.",
 		},
 	}
 }
@@ -237,12 +238,10 @@ func triggersAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional:    true,
 		ElementType: types.StringType,
-		MarkdownDescription: "Values of your own, such as a version or a hash. Changing any of them redeploys the VM in place: MAAS releases it and " +
-			"deploys it again. **All data on its disks are lost, also on data disks.** Only `deploy.ephemeral` leaves the disks alone. The VM " +
-			"keeps its system id, MAC addresses and fixed addresses; automatic addresses may change. It needs `deploy`, whose changes in the same " +
-			"plan then do not replace the VM. Setting the map for the first time, or removing it, changes nothing. A protected or locked VM, and a " +
-			"VM that is a VM host, are refused. If the deployment fails, no plan replaces the VM, and the next apply tries again. **Do not set it " +
-			"for an imported VM that MAAS's own `allocate` made: MAAS calls it dynamic, and deletes it at its release.** Details: [Day two](../guides/day-two.md).",
+		MarkdownDescription: "Values of your own, such as a version or a hash. Changing any of them redeploys the VM in place: MAAS releases it " +
+			"and deploys it again. **All data on its disks are lost, also on data disks.** It needs `deploy`. Setting the map for the first time, " +
+			"or removing it, changes nothing. **Do not set it for an imported VM that MAAS's own `allocate` made: MAAS deletes such a VM at its " +
+			"release.** Details: [Day two](../guides/day-two.md#redeploy-a-vm).",
 		Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations)},
 	}
 }

@@ -25,12 +25,10 @@ func disksAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true,
 		Computed: true,
-		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the disk `root`. The others follow " +
-			"in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing if the order stays." +
-			keptWhenRemovedNote + replacesOnMAASNote +
-			"a disk grows in place while the VM is stopped. You can also add a disk there in place, while the VM runs, if its name follows those " +
-			"of the others. MAAS shows it after it commissions the machine again. **Removing, shrinking or reordering disks replaces the VM**, " +
-			"with all its disks. See [Day two](../guides/day-two.md).",
+		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the disk `root`. The others " +
+			"follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. If you remove the attribute, the VM " +
+			"keeps its disks. **Removing, shrinking or reordering disks replaces the VM**, with all its disks. Where MAAS composes VMs, adding or " +
+			"enlarging a disk replaces it, too: see [Day two](../guides/day-two.md#change-the-size).",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeAtMost(maxDisks),
@@ -60,16 +58,11 @@ func interfacesAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true,
 		Computed: true,
-		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens. The VM sees them in the order of their " +
-			"labels, `eth2` before `eth10`. Default: MAAS makes one on a network of the VM host with DHCP. The first must be on a VLAN where MAAS " +
-			"serves DHCP: the VM boots from it. **Changing those that the VM was made with replaces the VM**, except for another spelling of the " +
-			"same subnet, and other labels in the same order. Where VMs are made in LXD itself (`composer = \"lxd\"`), you can add, change and " +
-			"remove an interface with a new label in place, also while the VM runs. Its `mode` is `dhcp` or `link_up`, because MAAS gives it no " +
-			"address: with `static` the plan replaces the VM, and says why. For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` is " +
-			"added to a running VM, and its guest must configure it. It stays when the VM is deployed again. With another label, it gets another " +
-			"MAC address. LXD plugs at most four into a VM until its next start. If you remove the attribute, the VM keeps its interfaces. Without " +
-			"it, the attribute shows MAAS's interfaces, by MAAS's names. The provider does not undo changes of interfaces in MAAS, because that " +
-			"would replace the VM. It only warns if a deployed VM has lost a fixed address.",
+		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens. The VM sees them in the order of " +
+			"their labels, `eth2` before `eth10`. It boots from the first one, so MAAS must serve DHCP on its VLAN. Default: MAAS makes one on a " +
+			"network of the VM host with DHCP. If you remove the attribute, the VM keeps its interfaces. **Changing interfaces replaces the VM**, " +
+			"with exceptions. Where VMs are made in LXD itself, you can add one in place: see " +
+			"[Day two](../guides/day-two.md#change-the-interfaces).",
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
@@ -87,9 +80,10 @@ func interfaceAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"mode": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "How the interface gets its address. `auto`: MAAS assigns one at deployment. `static`: it is `ip`, or MAAS chooses " +
-				"one before deployment. `dhcp`: the guest asks a DHCP server. `link_up`: it has none. Default: `static` with `ip`, else `auto`. If you " +
-				"remove it, the interface keeps its mode. A VM with `deploy` needs one interface with an address.",
+			MarkdownDescription: "How the interface gets its address. `auto`: MAAS assigns one at deployment. `static`: it is `ip`, or MAAS " +
+				"chooses one before deployment. `dhcp`: the guest asks a DHCP server. `link_up`: it has none. Default: `static` with `ip`, else " +
+				"`auto`. An interface that is added in place has `dhcp` or `link_up`. If you remove it, the interface keeps its mode. A VM with " +
+				"`deploy` needs one interface with an address.",
 			Validators: []validator.String{stringvalidator.OneOf(engine.LinkModes...)},
 		},
 		"ip": schema.StringAttribute{

@@ -22,10 +22,9 @@ import (
 func Attribute(replaces string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Network of the machine in MAAS, instead of `bridge`: bonds, VLAN interfaces and bridges. Each has an interface name of " +
-			"at most 15 characters as its key. MAAS makes them before it deploys the machine, and removes them when it releases the machine. An " +
-			"interface that the machine has already is used, and stays; it must match its description. VMs join the bridges, unless `lxd.networks` " +
-			"says otherwise. The plan checks names, VLANs, subnets and addresses against MAAS." + replaces,
+		MarkdownDescription: "Network of the machine in MAAS, instead of `bridge`: bonds, VLAN interfaces and bridges. Each has an interface name " +
+			"of at most 15 characters as its key. MAAS makes them before it deploys the machine, and removes them when it releases the machine. " +
+			"VMs join the bridges, unless `lxd.networks` says otherwise." + replaces,
 		Attributes: map[string]schema.Attribute{
 			"bonds": interfacesAttribute("Bonds of physical interfaces. In MAAS, the interfaces must be connected to one VLAN.", bondAttributes()),
 			"vlans": interfacesAttribute("VLAN interfaces, such as `bond0.100`.", map[string]schema.Attribute{
