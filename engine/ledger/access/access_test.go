@@ -359,6 +359,30 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestIsMAASAddress: a region is a mark or an address, and the two cannot be confused.
+func TestIsMAASAddress(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		region string
+		want   bool
+	}{
+		"Mark":     {"A mark has only letters and digits.", "PM7QYTLEWO3BYX4MC5VB2WNBAE", false},
+		"Wildcard": {"The wildcard means all regions.", Wildcard, false},
+		"Empty":    {"An empty text names no MAAS.", "", false},
+		"Row":      {"The ledger calls a MAAS without a mark by host, port and path.", "maas.example:5240/MAAS", true},
+		"URL":      {"A user may write the URL.", "http://maas.example:5240/MAAS", true},
+		"Host":     {"A mark has no dot.", "maas.example", true},
+		"HostPort": {"A mark has no colon.", "maas:5240", true},
+		"HostPath": {"A mark has no slash.", "maas/MAAS", true},
+		"IPv6":     {"An IPv6 address has colons.", "[2001:db8::1]:5240/MAAS", true},
+	} {
+		if got := IsMAASAddress(tc.region); got != tc.want {
+			t.Errorf("%s: %s\ngot %t for %q", name, tc.reason, got, tc.region)
+		}
+	}
+}
+
 // TestClientClockBehind: a machine whose clock is an hour behind accepts a certificate that was just
 // made.
 func TestClientClockBehind(t *testing.T) {
