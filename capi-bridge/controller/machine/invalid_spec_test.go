@@ -270,9 +270,9 @@ func TestWaitsForPrerequisites(t *testing.T) {
 	})
 }
 
-// TestCredentials: without them nothing is begun, what runs goes on, and what is
+// TestMissingCredentials: without them nothing is begun, what runs goes on, and what is
 // being deleted waits, and says what leads out of it.
-func TestCredentials(t *testing.T) {
+func TestMissingCredentials(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.siteErr = &controller.CredentialsError{Message: "there is no Secret maas-credentials", Hint: "Make it."}
 		w.addMachine("web", controllertest.VMMachineSpec(), nil)

@@ -115,8 +115,8 @@ func (d *testRegister) issueClient(t *testing.T, name string, valid time.Duratio
 	return text, public
 }
 
-// TestIdentify: a client is identified by its certificate, or gets the reason why not.
-func TestIdentify(t *testing.T) {
+// TestIdentifyClient: a client is identified by its certificate, or gets the reason why not.
+func TestIdentifyClient(t *testing.T) {
 	t.Parallel()
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
 	cases := map[string]struct {
@@ -275,7 +275,7 @@ func TestFileOfClient(t *testing.T) {
 	}
 }
 
-func TestRegister(t *testing.T) {
+func TestRegisterOfClients(t *testing.T) {
 	t.Parallel()
 	d := newTestRegister(t)
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}

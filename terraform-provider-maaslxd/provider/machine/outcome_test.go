@@ -15,7 +15,7 @@ func machineInStatus(status engine.Status) engine.BareMetal {
 	return engine.BareMetal{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
 }
 
-func TestOutcome(t *testing.T) {
+func TestCreateOutcome(t *testing.T) {
 	t.Parallel()
 	refusal := &engine.Refusal{Message: "ended in the state Failed deployment", Err: engine.ErrConflict}
 	misspelled := &engine.SpecError{Field: fieldpath.New("deploy", "image"), Message: "no such image"}

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// TestConform converts as Terraform does for an attribute.
-func TestConform(t *testing.T) {
+// TestConformValueToType converts as Terraform does for an attribute.
+func TestConformValueToType(t *testing.T) {
 	t.Parallel()
 	inner := types.ObjectType{AttrTypes: map[string]attr.Type{"n": types.Int64Type, "on": types.BoolType}}
 	typ := types.ObjectType{AttrTypes: map[string]attr.Type{

@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// TestAttributes: an optional attribute keeps its value, also in objects. Required, write-only
+// TestWhichAttributesKeepTheirValue: an optional attribute keeps its value, also in objects. Required, write-only
 // and computed attributes do not, and neither do those in elements of maps and lists.
-func TestAttributes(t *testing.T) {
+func TestWhichAttributesKeepTheirValue(t *testing.T) {
 	t.Parallel()
 	text := func(optional, computed, writeOnly bool) schema.Attribute {
 		return schema.StringAttribute{Optional: optional, Required: !optional && !computed, Computed: computed, WriteOnly: writeOnly}
@@ -139,7 +139,7 @@ func TestKeepOrFalse(t *testing.T) {
 	}
 }
 
-func TestUnclaimed(t *testing.T) {
+func TestUnclaimedAttributes(t *testing.T) {
 	t.Parallel()
 	u := Unclaimed{"tags", "deletion_protection"}
 	left := u.WithoutClaimed(map[string]attr.Value{"tags": types.SetValueMust(types.StringType, nil), "deletion_protection": types.BoolNull()})

@@ -22,8 +22,8 @@ var (
 
 var hugeText = strings.Repeat("x", 1<<20)
 
-// TestSame compares texts as a framework does: as values of a type.
-func TestSame(t *testing.T) {
+// TestSemanticEquality compares texts as a framework does: as values of a type.
+func TestSemanticEquality(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -119,7 +119,7 @@ func TestSameAbsent(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestTextValidation(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		of   attr.Type
@@ -188,7 +188,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestCanonical(t *testing.T) {
+func TestCanonicalText(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
 		ImageType.FromText("noble").Canonical():         "noble",
