@@ -243,7 +243,7 @@ func TestAccActionRedeploy(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccActionRefresh makes MAAS look at a VM host after an instance was
+// TestAccActionRefresh makes MAAS read a VM host again after an instance was
 // removed in LXD. The instance's machine leaves MAAS.
 func TestAccActionRefresh(t *testing.T) {
 	t.Parallel()
@@ -280,18 +280,18 @@ func TestAccActionBadInput(t *testing.T) {
 		config         map[string]any
 		want           string
 	}{
-		"Power":       {"There are three.", "maaslxd_power", map[string]any{"machine": "node1", "power": "reset"}, `power value must be one of "on" "off" "cycle"`},
-		"NoPower":     {"It must be said.", "maaslxd_power", map[string]any{"machine": "node1", "power": nil}, `power required`},
-		"NoMachine":   {"Nothing names no machine.", "maaslxd_power", map[string]any{"machine": "", "power": "on"}, `Invalid machine It is empty`},
-		"Unknown":     {"A slip of the pen.", "maaslxd_power", map[string]any{"machine": "mars", "power": "on"}, `Cannot turn machine mars on MAAS knows no such machine`},
-		"Nobodys":     {"MAAS turns on what somebody has.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on"}, `cannot turn node1 on`},
-		"Time":        {"A duration has a unit.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on", "timeouts": map[string]any{"invoke": "10"}}, `must be a string containing a sequence of decimal numbers`},
-		"Commission":  {"It must exist.", "maaslxd_commission", map[string]any{"machine": "mars"}, `Cannot commission machine mars MAAS knows no such machine`},
-		"Rescue":      {"There are two ends.", "maaslxd_rescue", map[string]any{"machine": "node1", "rescue": "leave"}, `rescue value must be one of "enter" "exit"`},
-		"Redeploy":    {"It must exist.", "maaslxd_redeploy", map[string]any{"machine": "mars"}, `Cannot redeploy VM mars MAAS knows no such machine`},
-		"NotOurs":     {"What others have is theirs.", "maaslxd_redeploy", map[string]any{"machine": "node1"}, `carries no mark of this owner`},
-		"NoImage":     {"Nothing names no image.", "maaslxd_redeploy", map[string]any{"machine": "node1", "image": ""}, `Invalid image "" is not the name of an image`},
-		"UnknownHost": {"The known ones are told.", "maaslxd_vm_host_refresh", map[string]any{"vm_host": "mars"}, `vm_host: MAAS knows no VM host "mars"`},
+		"Power":       {"The action has three values for power.", "maaslxd_power", map[string]any{"machine": "node1", "power": "reset"}, `power value must be one of "on" "off" "cycle"`},
+		"NoPower":     {"The action needs a value for power.", "maaslxd_power", map[string]any{"machine": "node1", "power": nil}, `power required`},
+		"NoMachine":   {"An empty name names no machine.", "maaslxd_power", map[string]any{"machine": "", "power": "on"}, `Invalid machine It is empty`},
+		"Unknown":     {"MAAS has no machine of this name.", "maaslxd_power", map[string]any{"machine": "mars", "power": "on"}, `Cannot turn machine mars on MAAS knows no such machine`},
+		"Nobodys":     {"MAAS turns on only machines that have an owner.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on"}, `cannot turn node1 on`},
+		"Time":        {"A duration needs a unit.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on", "timeouts": map[string]any{"invoke": "10"}}, `must be a string containing a sequence of decimal numbers`},
+		"Commission":  {"Only a machine in MAAS can be commissioned.", "maaslxd_commission", map[string]any{"machine": "mars"}, `Cannot commission machine mars MAAS knows no such machine`},
+		"Rescue":      {"The action only enters or exits rescue mode.", "maaslxd_rescue", map[string]any{"machine": "node1", "rescue": "leave"}, `rescue value must be one of "enter" "exit"`},
+		"Redeploy":    {"Only a VM in MAAS can be redeployed.", "maaslxd_redeploy", map[string]any{"machine": "mars"}, `Cannot redeploy VM mars MAAS knows no such machine`},
+		"NotOurs":     {"The action redeploys only VMs of this owner.", "maaslxd_redeploy", map[string]any{"machine": "node1"}, `carries no mark of this owner`},
+		"NoImage":     {"An empty name names no image.", "maaslxd_redeploy", map[string]any{"machine": "node1", "image": ""}, `Invalid image "" is not the name of an image`},
+		"UnknownHost": {"MAAS has no VM host of this name.", "maaslxd_vm_host_refresh", map[string]any{"vm_host": "mars"}, `vm_host: MAAS knows no VM host "mars"`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -46,7 +46,7 @@ func TestAccVMBadInput(t *testing.T) {
 		"AddressElsewhere":   {reason: "The address belongs to another subnet.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.99.0.1" } }`}, want: `ip 10.99.0.1 10.77.0.0/24`},
 		"AddressOfMAAS":      {reason: "MAAS gives this address to DHCP clients. The error names a free one.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.200" } }`}, want: `ip 10.77.0.200 dynamic range is free`},
 		"AddressTaken": {
-			reason: "Found before anything is composed, with who has it.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" } }`},
+			reason: "Another host has the address, and the error names it before a VM is composed.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" } }`},
 			before: func(t *testing.T, x *target) {
 				x.postForm(t, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.42"}})
 			},
@@ -66,26 +66,26 @@ func TestAccVMBadInput(t *testing.T) {
 		"CoresAndPinned":   {reason: "A VM has either a number of cores or pinned cores.", attributes: []string{`cores = 1`, `pinned_cores = [0]`}, want: `"pinned_cores" cannot be specified when "cores"`},
 		"PinnedBeyondHost": {reason: "The host has no such core.", attributes: []string{`pinned_cores = [99]`}, want: `pinned_cores: VM host lxd1 has no core 99`},
 		"BigUserData": {
-			reason:     "More than MAAS's web server lets through.",
+			reason:     "MAAS's web server refuses such a large request.",
 			attributes: []string{`deploy = { user_data_wo = join("", [for i in range(1024) : format("%1024d", i)]) }`},
 			want:       `1048576 bytes, and MAAS safely takes at most 524288`,
 		},
 		"HostNeverReached": {
-			reason: "MAAS lists hosts that it never spoke to.", host: "dead",
+			reason: "MAAS lists VM hosts that it never reached.", host: "dead",
 			before: func(t *testing.T, x *target) {
 				x.postForm(t, "vm-hosts/", url.Values{"type": {"lxd"}, "name": {"dead"}, "power_address": {"10.255.255.1:8443"}})
 			},
 			want: `HostUnavailable dead`,
 		},
 		"HostFull": {
-			reason: "Others have the cores, and over-commit is off.", attributes: []string{`cores = 3`}, host: "small",
+			reason: "Other VMs have the cores, and over-commit is off.", attributes: []string{`cores = 3`}, host: "small",
 			world: func(m *sim.Model) {
 				m.Hosts = append(m.Hosts, sim.HostModel{Name: "small", Cores: 4, MemoryMiB: 8192, CPUOvercommit: 0.5})
 			},
 			want: `InsufficientResources 3 cores 2 left`,
 		},
 		"NoVMHosts": {
-			reason: "A MAAS after 3.8, in which no machine is a host.",
+			reason: "MAAS after 3.8 has no VM hosts, and no machine is a host.",
 			world:  func(m *sim.Model) { m.MAASVersion = sim.VersionGone },
 			want:   `knows no VM host "lxd1"`,
 		},

@@ -112,19 +112,19 @@ func TestAccDataCatalogBadInput(t *testing.T) {
 	t.Parallel()
 	machines := func(filter string) string { return `data "maaslxd_machines" "x" { filter = { ` + filter + ` } }` }
 	cases := map[string]struct{ reason, config, want string }{
-		"Status":      {"A typo lists nothing.", machines(`status = "Redy"`), `filter.status value must be one of Ready Redy`},
-		"Zone":        {"A zone that is not there has not merely no machines.", machines(`zone = "nosuch"`), `filter = { zone = "nosuch" MAAS knows no zone "nosuch" Known`},
-		"Pool":        {"A pool, too.", machines(`pool = "nosuch"`), `MAAS knows no resource pool "nosuch"`},
-		"EmptyZone":   {"Empty is not absent.", machines(`zone = ""`), `filter.zone It is empty`},
-		"NoCores":     {"Less than one is no filter.", machines(`min_cores = 0`), `min_cores at least 1`},
-		"NullTag":     {"MAAS has no such tag.", machines(`tags = [null]`), `contains a null value`},
-		"EmptyTag":    {"Nor that one.", machines(`tags = [""]`), `filter.tags must be 1 to 256`},
-		"VID":         {"VLAN tags have twelve bits.", `data "maaslxd_subnets" "x" { filter = { vid = 5000 } }`, `filter.vid between 0 and 4094`},
-		"EmptyFabric": {"Empty is not absent.", `data "maaslxd_subnets" "x" { filter = { fabric = "" } }`, `filter.fabric It is empty`},
-		"NoSize":      {"What is asked for must be said.", `data "maaslxd_capacity" "x" { cores = 1 }`, `memory_mib is required`},
-		"NoCore":      {"A VM has one.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 0\n  memory_mib = 1024\n}", `cores between 1 and`},
-		"NullDisk":    {"A disk has a size.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 1\n  memory_mib = 1024\n  disks = [null]\n}", `contains a null value`},
-		"EmptyArch":   {"Empty is not absent.", `data "maaslxd_images" "x" { architecture = "" }`, `architecture It is empty`},
+		"Status":      {"Without an error, a misspelled status would list no machine.", machines(`status = "Redy"`), `filter.status value must be one of Ready Redy`},
+		"Zone":        {"An unknown zone is an error and not an empty list.", machines(`zone = "nosuch"`), `filter = { zone = "nosuch" MAAS knows no zone "nosuch" Known`},
+		"Pool":        {"An unknown resource pool is an error and not an empty list.", machines(`pool = "nosuch"`), `MAAS knows no resource pool "nosuch"`},
+		"EmptyZone":   {"An empty name names no zone.", machines(`zone = ""`), `filter.zone It is empty`},
+		"NoCores":     {"Every machine has a core, so zero filters nothing.", machines(`min_cores = 0`), `min_cores at least 1`},
+		"NullTag":     {"A tag cannot be null.", machines(`tags = [null]`), `contains a null value`},
+		"EmptyTag":    {"A tag cannot be empty.", machines(`tags = [""]`), `filter.tags must be 1 to 256`},
+		"VID":         {"A VLAN tag has only twelve bits.", `data "maaslxd_subnets" "x" { filter = { vid = 5000 } }`, `filter.vid between 0 and 4094`},
+		"EmptyFabric": {"An empty name names no fabric.", `data "maaslxd_subnets" "x" { filter = { fabric = "" } }`, `filter.fabric It is empty`},
+		"NoSize":      {"The capacity depends on the memory of a VM.", `data "maaslxd_capacity" "x" { cores = 1 }`, `memory_mib is required`},
+		"NoCore":      {"A VM has at least one core.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 0\n  memory_mib = 1024\n}", `cores between 1 and`},
+		"NullDisk":    {"A disk needs a size.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 1\n  memory_mib = 1024\n  disks = [null]\n}", `contains a null value`},
+		"EmptyArch":   {"An empty name names no architecture.", `data "maaslxd_images" "x" { architecture = "" }`, `architecture It is empty`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

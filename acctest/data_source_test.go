@@ -170,20 +170,20 @@ func TestAccDataBadInput(t *testing.T) {
 		world  func(*sim.Model)
 		want   string
 	}{
-		"NoHost":        {reason: "Known ones are listed.", config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host name "lxd9" lxd1`},
-		"NoHostID":      {reason: "By id, too.", config: `data "maaslxd_vm_host" "x" { vm_host_id = 99 }`, want: `No such VM host vm_host_id 99 lxd1`},
-		"NoMachine":     {reason: "And by machine.", config: `data "maaslxd_vm_host" "x" { system_id = "abcdef" }`, want: `No such VM host system_id "abcdef" lxd1`},
-		"NoHosts":       {reason: "A MAAS without any.", world: func(m *sim.Model) { m.Hosts = nil }, config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host There are none`},
-		"HostUnsaid":    {reason: "Which one?", config: `data "maaslxd_vm_host" "x" {}`, want: `Exactly one of these name vm_host_id system_id`},
-		"HostTwice":     {reason: "One way to say it.", config: `data "maaslxd_vm_host" "x" { ` + "\n" + `name = "lxd1"` + "\n" + `vm_host_id = 1` + "\n" + `}`, want: `Exactly one of these name vm_host_id system_id`},
-		"HostNameEmpty": {reason: "Empty is not absent.", config: `data "maaslxd_vm_host" "x" { name = "" }`, want: `name It is empty`},
-		"HostIDZero":    {reason: "MAAS counts from 1.", config: `data "maaslxd_vm_host" "x" { vm_host_id = 0 }`, want: `vm_host_id at least 1`},
-		"MinCores":      {reason: "Less than one is no filter.", config: `data "maaslxd_vm_hosts" "x" { filter = { min_free_cores = 0 } }`, want: `min_free_cores at least 1`},
-		"EmptyTag":      {reason: "MAAS has no empty tags.", config: `data "maaslxd_vm_hosts" "x" { filter = { tags = [""] } }`, want: `filter.tags must be 1 to 256`},
-		"NoVM":          {reason: "Not there.", config: `data "maaslxd_vm" "x" { name = "web-9" }`, want: `No such VM name "web-9"`},
-		"NoVMID":        {reason: "Nor by id.", config: `data "maaslxd_vm" "x" { id = "abcdef" }`, want: `No such VM id "abcdef"`},
-		"VMUnsaid":      {reason: "Which one?", config: `data "maaslxd_vm" "x" {}`, want: `Exactly one of these id name`},
-		"VMsHost":       {reason: "A host that is not there has not merely no VMs.", config: `data "maaslxd_vms" "x" { filter = { vm_host = "lxd9" } }`, want: `No such VM host "lxd9" lxd1`},
+		"NoHost":        {reason: "No VM host has this name, and the error lists the known ones.", config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host name "lxd9" lxd1`},
+		"NoHostID":      {reason: "No VM host has this id, and the error lists the known ones.", config: `data "maaslxd_vm_host" "x" { vm_host_id = 99 }`, want: `No such VM host vm_host_id 99 lxd1`},
+		"NoMachine":     {reason: "No VM host is on this machine, and the error lists the known ones.", config: `data "maaslxd_vm_host" "x" { system_id = "abcdef" }`, want: `No such VM host system_id "abcdef" lxd1`},
+		"NoHosts":       {reason: "This MAAS has no VM hosts.", world: func(m *sim.Model) { m.Hosts = nil }, config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host There are none`},
+		"HostUnsaid":    {reason: "Nothing chooses a VM host.", config: `data "maaslxd_vm_host" "x" {}`, want: `Exactly one of these name vm_host_id system_id`},
+		"HostTwice":     {reason: "Name and id may choose two different VM hosts.", config: `data "maaslxd_vm_host" "x" { ` + "\n" + `name = "lxd1"` + "\n" + `vm_host_id = 1` + "\n" + `}`, want: `Exactly one of these name vm_host_id system_id`},
+		"HostNameEmpty": {reason: "An empty name names no VM host.", config: `data "maaslxd_vm_host" "x" { name = "" }`, want: `name It is empty`},
+		"HostIDZero":    {reason: "The ids of MAAS begin at 1.", config: `data "maaslxd_vm_host" "x" { vm_host_id = 0 }`, want: `vm_host_id at least 1`},
+		"MinCores":      {reason: "Zero cores filter nothing.", config: `data "maaslxd_vm_hosts" "x" { filter = { min_free_cores = 0 } }`, want: `min_free_cores at least 1`},
+		"EmptyTag":      {reason: "A tag cannot be empty.", config: `data "maaslxd_vm_hosts" "x" { filter = { tags = [""] } }`, want: `filter.tags must be 1 to 256`},
+		"NoVM":          {reason: "MAAS has no VM of this name.", config: `data "maaslxd_vm" "x" { name = "web-9" }`, want: `No such VM name "web-9"`},
+		"NoVMID":        {reason: "MAAS has no VM with this id.", config: `data "maaslxd_vm" "x" { id = "abcdef" }`, want: `No such VM id "abcdef"`},
+		"VMUnsaid":      {reason: "Nothing chooses a VM.", config: `data "maaslxd_vm" "x" {}`, want: `Exactly one of these id name`},
+		"VMsHost":       {reason: "An unknown VM host is an error and not an empty list.", config: `data "maaslxd_vms" "x" { filter = { vm_host = "lxd9" } }`, want: `No such VM host "lxd9" lxd1`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

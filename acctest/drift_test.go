@@ -23,7 +23,7 @@ func TestAccVMDrift(t *testing.T) {
 		check  []statecheck.StateCheck
 	}{
 		"Zone": {
-			reason: "A VM moved to another zone is moved back in place.",
+			reason: "If somebody moves a VM to another zone, an update moves it back.",
 			drift: func(t *testing.T, x *target, name string) {
 				x.editMachine(t, name, sim.MachineEdit{Zone: ptr("az2")})
 			},
@@ -31,7 +31,7 @@ func TestAccVMDrift(t *testing.T) {
 			check:  []statecheck.StateCheck{expectVMValue("zone", exactText("az1"))},
 		},
 		"Tag": {
-			reason: "A tag that was taken off is put back in place.",
+			reason: "If somebody removes a tag, an update adds it again.",
 			drift: func(t *testing.T, x *target, name string) {
 				x.editMachine(t, name, sim.MachineEdit{Tags: &[]string{"virtual"}})
 			},
@@ -39,14 +39,14 @@ func TestAccVMDrift(t *testing.T) {
 			check:  []statecheck.StateCheck{expectVMValue("tags", knownvalue.SetExact([]knownvalue.Check{exactText("web")}))},
 		},
 		"Name": {
-			reason: "A VM renamed by hand is the same VM, and gets its name back.",
+			reason: "If somebody renames a VM, an update gives it its name back.",
 			drift: func(t *testing.T, x *target, name string) {
 				x.editMachine(t, name, sim.MachineEdit{Hostname: ptr("renamed")})
 			},
 			action: plancheck.ResourceActionUpdate,
 		},
 		"Deleted": {
-			reason: "A VM deleted by hand is planned anew.",
+			reason: "If somebody deletes a VM, the plan creates it again.",
 			drift: func(t *testing.T, x *target, name string) {
 				x.deleteMachine(t, name)
 			},
@@ -54,7 +54,7 @@ func TestAccVMDrift(t *testing.T) {
 			check:  []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 		},
 		"Released": {
-			reason: "On a VM released by hand nothing runs any more: it is installed again in place.",
+			reason: "If somebody releases a VM, an update installs it again.",
 			drift: func(t *testing.T, x *target, name string) {
 				x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=release", nil)
 				x.actAtStatus(t, name, "Ready", func(sim.Machine) {})
@@ -102,7 +102,7 @@ func TestAccVMStalePlan(t *testing.T) {
 			apply:  []string{"apply", "-no-color", "saved"},
 		},
 		"NoRefresh": {
-			reason: "The plan did not look.",
+			reason: "The plan did not read MAAS.",
 			apply:  []string{"apply", "-refresh=false", "-auto-approve", "-no-color"},
 		},
 	}

@@ -25,20 +25,20 @@ func TestAccVMFaults(t *testing.T) {
 		composes int // calls that reach MAAS; 0 means 1
 	}{
 		"ComposeUnavailable": {
-			reason:   "A 503 before anything happened is tried again after a look.",
+			reason:   "MAAS answers 503 without an effect, so the provider reads MAAS and composes again.",
 			fault:    composeFault(sim.Fault{When: sim.FaultBeforeEffect, Kind: sim.FaultStatus, Status: 503}),
 			composes: 2,
 		},
 		"ComposeLostReply": {
-			reason: "The connection broke after the effect.",
+			reason: "The connection breaks after MAAS composed the VM.",
 			fault:  composeFault(sim.Fault{When: sim.FaultAfterEffect, Kind: sim.FaultLostReply}),
 		},
 		"DeployHangs": {
-			reason: "The reply never comes; the deployment was begun.",
+			reason: "MAAS starts the deployment, but its reply never comes.",
 			fault:  sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.FaultAfterEffect, Kind: sim.FaultHang},
 		},
 		"ReadReset": {
-			reason: "A broken read is read again.",
+			reason: "The provider repeats a read whose connection broke.",
 			fault:  sim.Fault{Method: http.MethodGet, Path: "machines/", When: sim.FaultBeforeEffect, Kind: sim.FaultReset},
 		},
 	}
@@ -73,8 +73,8 @@ func TestAccVMFailedTransitions(t *testing.T) {
 		during string
 		want   string
 	}{
-		"Commissioning": {"A VM that cannot be commissioned is useless.", "Commissioning", `VMCreationFailed Failed commissioning`},
-		"Deploying":     {"A VM that cannot be deployed is useless.", "Deploying", `VMDeploymentFailed Failed deployment`},
+		"Commissioning": {"A VM that cannot be commissioned must be replaced.", "Commissioning", `VMCreationFailed Failed commissioning`},
+		"Deploying":     {"A VM that cannot be deployed must be replaced.", "Deploying", `VMDeploymentFailed Failed deployment`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -234,8 +234,8 @@ func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 		status string // of the VM after the first apply
 		then   plancheck.ResourceActionType
 	}{
-		"KeyRevoked":  {"The API key was deleted in between.", 401, "Ready", plancheck.ResourceActionUpdate},
-		"Forbidden":   {"The user lost a permission in between.", 403, "Ready", plancheck.ResourceActionUpdate},
+		"KeyRevoked":  {"Somebody deletes the API key during the create.", 401, "Ready", plancheck.ResourceActionUpdate},
+		"Forbidden":   {"The user loses a permission during the create.", 403, "Ready", plancheck.ResourceActionUpdate},
 		"Maintenance": {"A proxy shows its maintenance page for a moment.", 302, "Deployed", plancheck.ResourceActionNoop},
 	}
 	for title, tc := range cases {

@@ -38,19 +38,19 @@ func TestAccFunctionsBadInput(t *testing.T) {
 	t.Parallel()
 	config := func(lxd string) string { return `lxd_cloud_config(` + lxd + `)` }
 	cases := map[string]struct{ reason, call, want string }{
-		"Kind":         {"There are two.", `provider_id("pod", "az1", "4y3h7n")`, `"kind" value must be one of "vm" "machine"`},
-		"NoZone":       {"It is a part of the text.", `provider_id("vm", "", "4y3h7n")`, `"zone" the zone is empty`},
-		"NoSystemID":   {"It could not be read back.", `provider_id("vm", "az1", "web 1")`, `"system_id" is no system id of MAAS`},
-		"NullZone":     {"Null is no zone.", `provider_id("vm", null, "4y3h7n")`, `argument must not be null`},
-		"Empty":        {"Nothing names no machine.", `parse_id("")`, `"id" names no machine of MAAS web-1.example.com`},
-		"Stranger":     {"Another provider's Node.", `parse_id("aws:///us-east-1a/i-0123")`, `is not of MAAS`},
-		"Blank":        {"No name has blanks.", `parse_id("web 1")`, `names no machine of MAAS`},
-		"NoObject":     {"Settings have names.", config(`"zfs"`), `lxd must be an object`},
-		"Typo":         {"What is misspelt has no effect.", config(`{ storage_pool = {} }`), `lxd has no attribute "storage_pool". Known: channel`},
-		"DeepTypo":     {"Nor has this.", config(`{ storage_pools = { fast = { drvier = "zfs" } } }`), `lxd.storage_pools["fast"] has no attribute "drvier"`},
-		"NoNumber":     {"A port is one.", config(`{ listen_port = "https" }`), `lxd.listen_port must be a whole number`},
-		"NoCertified":  {"Nobody could use the host.", config(`{}`), `trusted_certificates is empty`},
-		"BadCertified": {"It is no certificate.", config(`{ trusted_certificates = ["fleet.crt"] }`), `trusted_certificates holds no certificate`},
+		"Kind":         {"A providerID has only two kinds.", `provider_id("pod", "az1", "4y3h7n")`, `"kind" value must be one of "vm" "machine"`},
+		"NoZone":       {"A providerID contains the zone.", `provider_id("vm", "", "4y3h7n")`, `"zone" the zone is empty`},
+		"NoSystemID":   {"The text could not be parsed again.", `provider_id("vm", "az1", "web 1")`, `"system_id" is no system id of MAAS`},
+		"NullZone":     {"A zone cannot be null.", `provider_id("vm", null, "4y3h7n")`, `argument must not be null`},
+		"Empty":        {"An empty text names no machine.", `parse_id("")`, `"id" names no machine of MAAS web-1.example.com`},
+		"Stranger":     {"The Node belongs to another provider.", `parse_id("aws:///us-east-1a/i-0123")`, `is not of MAAS`},
+		"Blank":        {"No name has a space.", `parse_id("web 1")`, `names no machine of MAAS`},
+		"NoObject":     {"The settings are an object with attribute names.", config(`"zfs"`), `lxd must be an object`},
+		"Typo":         {"Without an error, a misspelled attribute would have no effect.", config(`{ storage_pool = {} }`), `lxd has no attribute "storage_pool". Known: channel`},
+		"DeepTypo":     {"Without an error, a misspelled attribute of an element would have no effect.", config(`{ storage_pools = { fast = { drvier = "zfs" } } }`), `lxd.storage_pools["fast"] has no attribute "drvier"`},
+		"NoNumber":     {"A port is a number.", config(`{ listen_port = "https" }`), `lxd.listen_port must be a whole number`},
+		"NoCertified":  {"Without a trusted certificate, nobody could use the host.", config(`{}`), `trusted_certificates is empty`},
+		"BadCertified": {"The text is the name of a file and not a certificate.", config(`{ trusted_certificates = ["fleet.crt"] }`), `trusted_certificates holds no certificate`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -423,11 +423,11 @@ func TestAccPlanRules(t *testing.T) {
 	t.Parallel()
 	const element, stateAlone = "Lines that are removed in an element", "update of the state alone"
 	cases := map[string]struct{ reason, title, line, other, want string }{
-		"Kept":      {"The VM keeps its cores.", "Lines that are removed", "cores ", "", "no-op"},
-		"TakenBack": {"The default is written out.", "Lines that are removed", "cores ", "cores = 1", "delete,create"},
-		"TakenOff":  {"The tag was the configuration's.", "Lines that are removed", "tags ", "", "update"},
-		"Meant":     {"With an ip the mode is static anyway, so the state alone changes.", element, "mode ", "", stateAlone},
-		"Element":   {"An element is described as a whole.", element, "ip ", "", "delete,create"},
+		"Kept":      {"Without the line cores, the VM keeps its cores.", "Lines that are removed", "cores ", "", "no-op"},
+		"TakenBack": {"An explicit default gives the VM its default number of cores.", "Lines that are removed", "cores ", "cores = 1", "delete,create"},
+		"TakenOff":  {"The configuration had added the tag, so the update removes it.", "Lines that are removed", "tags ", "", "update"},
+		"Meant":     {"An ip implies the mode static, so only the state changes.", element, "mode ", "", stateAlone},
+		"Element":   {"A line that is removed in an element means null, and not the former value.", element, "ip ", "", "delete,create"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

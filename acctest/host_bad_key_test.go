@@ -39,7 +39,7 @@ func TestAccHostBadKey(t *testing.T) {
 		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: hostOnNode1(), settings: withSetting(`ledger = "memory"`), want: `Cannot create VM host the ledger is a service or in memory so the provider has no folder for the fleet's key pair`},
 		"KeyFileMissing":  {reason: "The value is neither PEM nor the path of a file.", body: hostOnNode1(), settings: withSetting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
 		"KeyReadByOthers": {
-			reason: "Somebody may have it.", body: hostOnNode1(),
+			reason: "Other users may have read the key.", body: hostOnNode1(),
 			before: func(t *testing.T, x *metalTarget) {
 				x.makeLXDTrustNewKey(t, "stray")
 				if err := os.Chmod(x.keyFile(), 0o644); err != nil {

@@ -23,11 +23,11 @@ func TestAccHostBadLXD(t *testing.T) {
 	here := vmHost("kvm", fmt.Sprintf("address = %q", strayAddress))
 	testRefusedHosts(t, map[string]badHost{
 		"ProjectInUse": {
-			reason: "Nobody can see here whether it is.", before: func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") },
+			reason: "The provider cannot reach the LXD, and so cannot see whether its project has VMs.", before: func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") },
 			body: vmHost("kvm", `address = "10.200.0.9"`), want: `cannot check whether project "maas" holds VMs adopt_existing_vms`,
 		},
 		"RegisteredAlready": {
-			reason: "A machine has one VM host of this program.",
+			reason: "A machine can be only one VM host of this program.",
 			before: func(t *testing.T, x *metalTarget) {
 				x.makeLXDTrustNewKey(t, "stray")
 				w := newWorkspace(t, x.config(vmHost("first", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
@@ -36,7 +36,7 @@ func TestAccHostBadLXD(t *testing.T) {
 			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it by the machine's system id`,
 		},
 		"ProjectHoldsVMs": {
-			reason: "MAAS would take them over, and power-cycle them.", world: withLXDOfVersion("5.21.3"), probe: "direct",
+			reason: "MAAS would adopt the existing VMs and power-cycle them.", world: withLXDOfVersion("5.21.3"), probe: "direct",
 			before: func(t *testing.T, x *metalTarget) {
 				trusting(t, x)
 				if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
@@ -46,11 +46,11 @@ func TestAccHostBadLXD(t *testing.T) {
 			body: here, want: `project "maas" of the LXD at holds instances already: precious. Delete them, or move them set adopt_existing_vms`,
 		},
 		"TooOld": {
-			reason: "It lacks what MAAS needs to make VMs.", world: withLXDOfVersion("4.0.9"), probe: "direct", before: trusting,
+			reason: "This LXD lacks features that MAAS needs to make VMs.", world: withLXDOfVersion("4.0.9"), probe: "direct", before: trusting,
 			body: here, at: "address", want: `HostUnavailable: LXD 4.0.9 at is too old Install LXD 5.0 or newer on the host`,
 		},
 		"Untrusted": {
-			reason: "Nobody but its operator can let us in.", world: withLXDOfVersion("5.21.3"), probe: "direct",
+			reason: "Only the operator of the LXD can make it trust our certificate.", world: withLXDOfVersion("5.21.3"), probe: "direct",
 			body: here, at: "address", want: `HostUnavailable: the LXD at does not trust the client certificate lxc config trust add`,
 		},
 	})

@@ -27,7 +27,7 @@ func TestAccHostBadMachine(t *testing.T) {
 		"MachineBroken":    {reason: "An operator must look at a Broken machine.", world: withNode1Status("Broken"), body: hostOnNode1(), at: "machine", want: `machine node1 is not Ready but Broken release it if nobody needs it, or choose another`},
 		"AdoptReady":       {reason: "Only a Deployed machine can be adopted.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`), at: "machine", want: `Only a Deployed machine can be adopted`},
 		"OtherArchitecture": {
-			reason: "No machine is of it.", body: vmHost("kvm", `selector = { architecture = "arm64" }`),
+			reason: "No machine has this architecture.", body: vmHost("kvm", `selector = { architecture = "arm64" }`),
 			at: "selector", want: `InsufficientResources none of Ready machines architecture arm64`,
 		},
 		"ImageArchitecture":    {reason: "MAAS itself reports the wrong architecture only at the deployment, as a missing kernel.", world: makeNode1ARM, body: hostOnNode1(), at: "machine", want: `machine: machine node1 has the architecture arm64/generic, but MAAS has ubuntu/noble for amd64 only. Choose another machine, name an image in deploy.image`},
@@ -36,7 +36,7 @@ func TestAccHostBadMachine(t *testing.T) {
 		"NoDisk":               {reason: "The machine has no disk to install on.", world: func(m *sim.Model) { m.Machines[0].NoDisk = true }, body: hostOnNode1(), at: "machine", want: `machine: MAAS knows no disk of machine node1. Commission the machine again in MAAS, or choose another`},
 		"NoNIC":                {reason: "MAAS cannot boot a machine without a network interface.", world: func(m *sim.Model) { m.Machines[0].NoNIC = true }, body: hostOnNode1(), at: "machine", want: `machine: MAAS knows no network interface of machine node1. Commission the machine again in MAAS, or choose another`},
 		"NoneWithDisk": {
-			reason: "Of several that will not do, one is named, and the others counted.",
+			reason: "The error names one unsuitable machine and counts the others.",
 			world:  func(m *sim.Model) { m.Machines[0].NoDisk, m.Machines[1].NoDisk = true, true },
 			body:   vmHost("kvm", `selector = { tags = ["metal"] }`, deployNoble), at: "selector",
 			want: `selector: MAAS knows no disk of machine node1; none of the 1 other Ready machines that fit the selector is suitable either Commission`,
@@ -47,7 +47,7 @@ func TestAccHostBadMachine(t *testing.T) {
 		"MissingSource":      {reason: "The source of a storage pool must be a disk.", body: withLXD(`storage_pools = { default = { driver = "zfs", source = "/srv/pool" } }`), want: `storage_pools.default.source: /srv/pool is not a disk /dev/disk/by-id`},
 		"PoolBeyondDisk":     {reason: "The storage pools are larger than the disk, so LXD would fail at the first boot.", body: withLXD(`storage_pools = { default = { size_gb = 501 } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB largest disk of machine node1 has 500 GB. Make the pools smaller`},
 		"PoolBeyondAllDisks": {reason: "A selector skips machines with disks that are too small, and here all are.", body: vmHost("kvm", `selector = {}`, deployNoble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB none of the 2 other Ready machines`},
-		"LongBridge":         {reason: "Linux takes 15 characters, MAAS more.", body: hostOnNode1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},
+		"LongBridge":         {reason: "Linux accepts at most 15 characters, although MAAS accepts more.", body: hostOnNode1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},
 		"BridgeTaken":        {reason: "Another interface has this name.", body: hostOnNode1(`bridge = { name = "eth0" }`), at: "bridge", want: `bridge.name: machine node1 has another interface eth0. Choose another name`},
 		"UnknownNIC":         {reason: "An unknown interface is named, and the known ones are listed.", body: hostOnNode1(`bridge = { nic = "eth9" }`), want: `bridge.nic interface "eth9" Known:`},
 		"VLANWithoutDHCP":    {reason: "VMs cannot boot on a VLAN without DHCP.", body: hostOnNode1(`bridge = { subnet = "dark" }`), want: `bridge.subnet no DHCP on the VLAN of /24 turn DHCP on`},
@@ -73,7 +73,7 @@ func networkWithBridge(lines string) string {
 func TestAccHostBadNetwork(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
-		"BesideBridge":   {reason: "Which one counts?", body: hostOnNode1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Remove bridge`},
+		"BesideBridge":   {reason: "Two descriptions of the network may contradict each other.", body: hostOnNode1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Remove bridge`},
 		"Adopted":        {reason: "An adopted host is not installed, so its network stays.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "network", want: `Nothing is installed on this host`},
 		"Empty":          {reason: "Without a bridge, VMs have nothing to join.", body: hostOnNode1(`network = {}`), want: `network.bridges: VMs have no bridge to join. Describe one`},
 		"NullBond":       {reason: "A bond cannot be null.", body: hostOnNode1(`network = { bonds = { bond0 = null }, bridges = { br0 = { parent = "eth0" } } }`), want: `Null Map Value contains a null value`},
@@ -83,7 +83,7 @@ func TestAccHostBadNetwork(t *testing.T) {
 		"RateWithout":    {reason: "An LACP rate needs the mode that uses LACP.", body: networkWithBond(`["eth0"]`, `mode = "active-backup"`, `lacp_rate = "fast"`), want: `network.bonds.bond0.lacp_rate: only the mode 802.3ad has an LACP rate. Set mode`},
 		"HugeMTU":        {reason: "Linux accepts no larger MTU.", body: networkWithBond(`["eth0"]`, `mtu = 9999999999`), want: `mtu value must be between 552 and 65535`},
 		"HugeVLAN":       {reason: "The highest VLAN is 4094.", body: hostOnNode1(`network = { vlans = { v = { parent = "eth0", vlan = 4095 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `vlan value must be between 1 and 4094`},
-		"LongName":       {reason: "Linux takes 15 characters, MAAS more.", body: hostOnNode1(`network = { bridges = { br-much-too-long = { parent = "eth0" } } }`), want: `the name "br-much-too-long" has 16 characters. Linux takes at most 15`},
+		"LongName":       {reason: "Linux accepts at most 15 characters, although MAAS accepts more.", body: hostOnNode1(`network = { bridges = { br-much-too-long = { parent = "eth0" } } }`), want: `the name "br-much-too-long" has 16 characters. Linux takes at most 15`},
 		"NoSuchNIC":      {reason: "The bond names an interface that the machine lacks.", body: networkWithBond(`["eth0", "eth9"]`), want: `network.bonds.bond0.interfaces interface of node1 "eth9" Known: eth0`},
 		"NoSuchParent":   {reason: "The bridge names a parent that the machine lacks.", body: networkWithBridge(`parent = "bond9"`), want: `network.bridges.br0.parent interface of node1 "bond9" Known: eth0`},
 		"NoSuchVLAN":     {reason: "MAAS has no such VLAN on this fabric.", body: hostOnNode1(`network = { vlans = { v = { parent = "eth0", vlan = 77 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `network.vlans.v.vlan VLAN "77"`},

@@ -33,11 +33,11 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 		heal   func(t *testing.T, x *metalTarget)
 	}{
 		"Deploying": {
-			reason: "Metal takes long.", allow: createWithin6s, warn: "not finished: Deploying timeouts.create",
+			reason: "The deployment takes longer than the create may wait.", allow: createWithin6s, warn: "not finished: Deploying timeouts.create",
 			world: func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second },
 		},
 		"FirstBootFails": {
-			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", allow: createWithin20s, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
+			reason: "The first boot fails. The warning says why, and the operator repairs the machine.", allow: createWithin20s, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
 			world: func(m *sim.Model) { m.Machines[0].FirstBoot = sim.BootNever },
 			heal: func(t *testing.T, x *metalTarget) {
 				if err := x.simulatorOrSkip().SetFirstBoot("node1", sim.BootOK, ""); err != nil {
@@ -144,29 +144,29 @@ func TestAccHostDrift(t *testing.T) {
 		action plancheck.ResourceActionType
 	}{
 		"Zone": {
-			reason: "A VM host that was moved is moved back.", action: plancheck.ResourceActionUpdate,
+			reason: "If somebody moves a VM host to another zone, an update moves it back.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) { x.editOnlyVMHost(t, "zone=az2") },
 		},
 		"Ratio": {
-			reason: "So is its over-commit.", action: plancheck.ResourceActionUpdate,
+			reason: "If somebody changes the over-commit, an update restores it.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) { x.editOnlyVMHost(t, "cpu_over_commit_ratio=9") },
 		},
 		"Name": {
-			reason: "And its name.", action: plancheck.ResourceActionUpdate,
+			reason: "If somebody renames a VM host, an update restores the name.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) { x.editOnlyVMHost(t, "name=other") },
 		},
 		"Tag": {
-			reason: "A tag that was taken off is put back.", action: plancheck.ResourceActionUpdate,
+			reason: "If somebody removes a tag, an update adds it again.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) {
 				x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=remove_tag", x.listVMHosts(t)[0].ID), map[string][]string{"tag": {"rack1"}})
 			},
 		},
 		"Forgotten": {
-			reason: "A VM host that MAAS was made to forget is registered again, in place.", action: plancheck.ResourceActionUpdate,
+			reason: "If somebody removes a VM host from MAAS, an update registers it again.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) { x.forgetVMHost(t, "kvm1") },
 		},
 		"Released": {
-			reason: "Of a machine that was released nothing is left.", action: plancheck.ResourceActionCreate,
+			reason: "If somebody releases the machine, nothing of the host is left.", action: plancheck.ResourceActionCreate,
 			drift: func(t *testing.T, x *metalTarget) {
 				x.forgetVMHost(t, "kvm1")
 				x.postForm(t, "machines/"+x.findMachine(t, "node1").SystemID+"/?op=release", nil)

@@ -32,11 +32,11 @@ func TestAccHostKilled(t *testing.T) {
 		reach  func(x *metalTarget, t *testing.T)
 	}{
 		"Allocated": {
-			reason: "The machine carries the mark of its allocation alone.", verb: "apply", brief: true,
+			reason: "Only the mark on the allocated machine tells of the killed run.", verb: "apply", brief: true,
 			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, "POST machines/ allocate") },
 		},
 		"Deploying": {
-			reason: "The deployment goes on without us.", verb: "apply",
+			reason: "MAAS continues the deployment after the run is killed.", verb: "apply",
 			// The machine is Deploying before the call is answered, and so
 			// before the call is counted.
 			reach: func(x *metalTarget, t *testing.T) {
@@ -48,11 +48,11 @@ func TestAccHostKilled(t *testing.T) {
 			},
 		},
 		"Registered": {
-			reason: "MAAS may know the VM host, and nobody its id.", verb: "apply", brief: true,
+			reason: "MAAS may have registered the VM host, but the run is killed before it learns the id.", verb: "apply", brief: true,
 			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, registerRoute()) },
 		},
 		"Unregistered": {
-			reason: "The machine is to be given back yet.", verb: "destroy", brief: true,
+			reason: "The run is killed before it releases the machine.", verb: "destroy", brief: true,
 			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, "DELETE vm-hosts/{id}/") },
 		},
 	}

@@ -188,8 +188,8 @@ data "maaslxd_vm_hosts" "test" {
 		probe  string
 		seen   knownvalue.Check
 	}{
-		"Direct": {"This machine has asked.", "direct", knownvalue.StringRegexp(regexp.MustCompile("^[0-9a-f]{64}$"))},
-		"MAAS":   {"MAAS does not look at certificates.", "maas", knownvalue.Null()},
+		"Direct": {"With probe = direct, the provider itself reads the certificate.", "direct", knownvalue.StringRegexp(regexp.MustCompile("^[0-9a-f]{64}$"))},
+		"MAAS":   {"MAAS does not report the certificate of an LXD.", "maas", knownvalue.Null()},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -106,27 +106,27 @@ func TestAccHostWaysIn(t *testing.T) {
 		checks []statecheck.StateCheck
 	}{
 		"SmallestThatFits": {
-			reason: "The large machines stay for those who need them.",
+			reason: "A selector takes the smallest machine that fits.",
 			before: func(t *testing.T, x *metalTarget) { x.tagLentMachines(t, "metal") },
 			body:   vmHost("kvm", `selector = { tags = ["metal"], min_cores = 4, min_disk_gb = 100, architecture = "amd64" }`, deployNoble),
 			checks: []statecheck.StateCheck{expectHostValue("hostname", exactText("node1"))},
 		},
 		"SelectorZone": {
-			reason: "Where the machine is.", body: vmHost("kvm", `selector = { zone = "az2" }`, deployNoble),
+			reason: "A selector takes a machine of its zone.", body: vmHost("kvm", `selector = { zone = "az2" }`, deployNoble),
 			checks: []statecheck.StateCheck{expectHostValue("hostname", exactText("node2"))},
 		},
 		"DefaultImage": {reason: "Without deploy, MAAS's default image is installed.", body: vmHost("kvm", `machine = "node1"`)},
 		"OwnUserData": {
-			reason: "A user's first boot runs beside ours.",
+			reason: "The user's own user-data runs beside that of the provider.",
 			body: vmHost("kvm", `machine = "node1"`,
 				`deploy = { image = "ubuntu/noble", user_data_wo = "#cloud-config\npackages: [htop]\n", user_data_wo_version = 1 }`),
 		},
 		"OtherBridge": {
-			reason: "The network of VMs is the bridge that MAAS was told to make.",
+			reason: "The VMs join the bridge that the configuration describes.",
 			body:   vmHost("kvm", `machine = "node1"`, deployNoble, `bridge = { name = "br-lan", subnet = "lan" }`),
 		},
 		"ByAddress": {
-			reason: "An LXD that runs already is only registered.",
+			reason: "An LXD that runs already is registered, and nothing is installed.",
 			before: func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") },
 			body:   vmHost("kvm", `address = "10.200.0.9"`, `adopt_existing_vms = true`),
 			checks: []statecheck.StateCheck{expectHostValue("address", exactText("10.200.0.9")), expectHostValue("lxd_address", exactText("https://10.200.0.9:8443"))},

@@ -30,11 +30,11 @@ func TestAccVMKilled(t *testing.T) {
 		reach  func(x *target, t *testing.T, name string)
 	}{
 		"Composing": {
-			reason: "The compose was sent, and MAAS is working on it.", verb: "apply", brief: true,
+			reason: "MAAS is composing the VM when the run is killed.", verb: "apply", brief: true,
 			reach: func(x *target, t *testing.T, _ string) { x.awaitCall(t, composeRoute()) },
 		},
 		"Newborn": {
-			reason: "The VM is there and nothing knows it but its birth mark.", verb: "apply", brief: true,
+			reason: "The VM exists, and only its birth mark tells of the killed run.", verb: "apply", brief: true,
 			reach: func(x *target, t *testing.T, name string) {
 				// The VM stays Ready until the run is dead. It goes on in the
 				// next run.
@@ -43,22 +43,22 @@ func TestAccVMKilled(t *testing.T) {
 			},
 		},
 		"Commissioning": {
-			reason: "Commissioning goes on without us.", verb: "apply",
+			reason: "MAAS continues to commission the VM after the run is killed.", verb: "apply",
 			reach: func(x *target, t *testing.T, name string) {
 				x.actAtStatus(t, name, "Commissioning", func(sim.Machine) {})
 			},
 		},
 		"Deploying": {
-			reason: "The deployment goes on without us.", verb: "apply",
+			reason: "MAAS continues the deployment after the run is killed.", verb: "apply",
 			reach: func(x *target, t *testing.T, name string) { x.awaitDeploying(t, name) },
 		},
 		"DeployingInPlace": {
-			reason: "A deployment that was added to a Ready VM goes on, too: nobody else began it.", verb: "apply",
+			reason: "The next run continues the deployment of a Ready VM, because nobody else can have begun it.", verb: "apply",
 			before: func(x *target, name string) string { return x.config(x.vm(name)) },
 			reach:  func(x *target, t *testing.T, name string) { x.actAtStatus(t, name, "Deploying", func(sim.Machine) {}) },
 		},
 		"Releasing": {
-			reason: "A destroy that was cut off is finished by the next.", verb: "destroy", brief: true,
+			reason: "The next destroy finishes the one that was killed.", verb: "destroy", brief: true,
 			before: func(x *target, name string) string { return x.config(x.vm(name, x.deploy())) },
 			reach:  func(x *target, t *testing.T, name string) { x.actAtStatus(t, name, "Releasing", func(sim.Machine) {}) },
 		},

@@ -28,31 +28,31 @@ func TestAccLedgerUnusable(t *testing.T) {
 		want   string
 	}{
 		"Damaged": {
-			reason: "What is not a ledger is not written over.",
+			reason: "The provider does not overwrite a file that is not a ledger.",
 			path: func(t *testing.T, dir string) string {
 				return writeText(t, filepath.Join(dir, "ledger.db"), strings.Repeat("no ledger ", 1000))
 			},
 			want: `The ledger cannot be used is damaged, or is not a ledger MAASLXD_LEDGER`,
 		},
 		"Folder": {
-			reason: "A folder is no file.",
+			reason: "The ledger is a file and not a folder.",
 			path:   func(_ *testing.T, dir string) string { return dir },
 			want:   `The ledger cannot be used MAASLXD_LEDGER`,
 		},
 		"BelowAFile": {
-			reason: "A folder that cannot be made.",
+			reason: "The folder of the ledger cannot be made below a file.",
 			path: func(t *testing.T, dir string) string {
 				return filepath.Join(writeText(t, filepath.Join(dir, "file"), ""), "ledger.db")
 			},
 			want: `The ledger cannot be used not a directory MAASLXD_LEDGER`,
 		},
 		"Unwritable": {
-			reason: "A folder that nobody can make, not even root: found when a VM is to be made.",
+			reason: "Not even root can make the folder, and the first create finds that out.",
 			path:   func(*testing.T, string) string { return "/proc/maaslxd/ledger.db" },
 			want:   `Cannot create VM cannot be written /proc/maaslxd MAASLXD_LEDGER`,
 		},
 		"Newer": {
-			reason: "An older program does not touch what a newer one has written.",
+			reason: "An older program does not change a ledger of a newer one.",
 			path: func(t *testing.T, dir string) string {
 				path := filepath.Join(dir, "ledger.db")
 				setSchemaVersion(t, path, 99)
@@ -61,7 +61,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 			want: `The ledger cannot be used schema 99 newer version MAASLXD_LEDGER`,
 		},
 		"Home": {
-			reason: "Only shells know what ~ is.",
+			reason: "Only a shell replaces ~ by the home folder.",
 			path:   func(*testing.T, string) string { return "~/ledger.db" },
 			want:   `begins with ~ pathexpand("~/ledger.db")`,
 		},

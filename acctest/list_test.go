@@ -232,8 +232,8 @@ func TestAccListQueryMachines(t *testing.T) {
 		unmark     bool
 		changes    int
 	}{
-		"Ours":   {"Our mark is there already.", nil, false, 0},
-		"Tagged": {"The first apply notes that the tags are the configuration's own.", []string{`tags = ["a"]`}, false, 1},
+		"Ours":   {"The machine has our mark already, so the apply changes nothing.", nil, false, 0},
+		"Tagged": {"The first apply notes that the tags belong to the configuration.", []string{`tags = ["a"]`}, false, 1},
 		"Others": {"The first apply marks the machine.", nil, true, 1},
 	}
 	for title, tc := range cases {

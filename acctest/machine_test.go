@@ -223,15 +223,15 @@ func TestAccMachineKilled(t *testing.T) {
 		reach  func(x *metalTarget, t *testing.T)
 	}{
 		"Allocated": {
-			reason: "The machine carries the mark of its allocation alone.", verb: "apply", brief: true,
+			reason: "Only the mark on the allocated machine tells of the killed run.", verb: "apply", brief: true,
 			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, "POST machines/ allocate") },
 		},
 		"Deploying": {
-			reason: "The deployment goes on without us.", verb: "apply",
+			reason: "MAAS continues the deployment after the run is killed.", verb: "apply",
 			reach: func(x *metalTarget, t *testing.T) { x.awaitDeploying(t, "node1") },
 		},
 		"Releasing": {
-			reason: "A destroy that was cut off is finished by the next.", verb: "destroy", brief: true,
+			reason: "The next destroy finishes the one that was killed.", verb: "destroy", brief: true,
 			reach: func(x *metalTarget, t *testing.T) { x.actAtStatus(t, "node1", "Releasing", func(sim.Machine) {}) },
 		},
 	}
@@ -339,7 +339,7 @@ func TestAccMachineFailsForGood(t *testing.T) {
 	}
 }
 
-// TestAccMachineDrift changes things without Terraform.
+// TestAccMachineDrift changes a machine without Terraform.
 func TestAccMachineDrift(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -350,11 +350,11 @@ func TestAccMachineDrift(t *testing.T) {
 		check   func(t *testing.T, w workspace)
 	}{
 		"Released": {
-			reason: "Nothing runs on it any more: it is planned anew.", actions: "create", words: "someone has released it",
+			reason: "If somebody releases the machine, the plan creates it again.", actions: "create", words: "someone has released it",
 			drift: func(t *testing.T, x *metalTarget) { x.releaseMachine(t, "node1") },
 		},
 		"Renamed": {
-			reason: "It is the same machine, and its new name is shown.", actions: "no-op",
+			reason: "A renamed machine is the same machine, and the state gets its new name.", actions: "no-op",
 			drift: func(t *testing.T, x *metalTarget) {
 				x.editMachine(t, "node1", sim.MachineEdit{Hostname: ptr("renamed")})
 			},
@@ -366,7 +366,7 @@ func TestAccMachineDrift(t *testing.T) {
 			},
 		},
 		"Broken": {
-			reason: "What ran once is left alone, and told.", actions: "no-op", words: `Machine node1 is in state "Failed deployment"`,
+			reason: "A machine that ran once is not replaced, and a warning names its status.", actions: "no-op", words: `Machine node1 is in state "Failed deployment"`,
 			drift: func(t *testing.T, x *metalTarget) {
 				x.simulatorOrSkip()
 				x.editMachine(t, "node1", sim.MachineEdit{StatusName: ptr("Failed deployment")})

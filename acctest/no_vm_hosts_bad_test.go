@@ -25,7 +25,7 @@ func TestAccGoneBad(t *testing.T) {
 		want   string
 	}{
 		"Unreachable": {
-			reason: "Nothing answers at its address.",
+			reason: "Nothing answers at the address of the LXD.",
 			before: func(t *testing.T, x *metalTarget) {
 				if err := x.simulatorOrSkip().SetLXDCondition("node1", sim.ConditionUnreachable); err != nil {
 					t.Fatal(err)
@@ -35,7 +35,7 @@ func TestAccGoneBad(t *testing.T) {
 			at: "vm_host", want: `LXD HostUnavailable: nothing listens at core.https_address`,
 		},
 		"OtherProject": {
-			reason: "The certificate may not see the project.",
+			reason: "Our certificate may not use the LXD project.",
 			before: func(t *testing.T, x *metalTarget) {
 				for _, m := range x.machines() {
 					if m.Hostname != "node1" {
@@ -51,7 +51,7 @@ func TestAccGoneBad(t *testing.T) {
 			at: "vm_host", want: `LXD ProjectNotFound: project "other"`,
 		},
 		"OtherServer": {
-			reason: "Something else answers at its address.",
+			reason: "Another server answers at the address of the LXD.",
 			before: func(t *testing.T, x *metalTarget) {
 				if _, err := x.simulatorOrSkip().RenewCertificate("node1"); err != nil {
 					t.Fatal(err)
@@ -60,19 +60,19 @@ func TestAccGoneBad(t *testing.T) {
 			at: "vm_host", want: `shows the certificate`,
 		},
 		"NoPool": {
-			reason: "No such storage pool.", vm: []string{`disks = { root = { size_gb = 8, pool = "tape" } }`},
+			reason: "The VM host has no such storage pool.", vm: []string{`disks = { root = { size_gb = 8, pool = "tape" } }`},
 			at: "disks", want: `VM host kvm1 has no storage pool "tape" Known: default`,
 		},
 		"NoProfile": {
-			reason: "No such profile.", vm: []string{`profile = "gold"`},
+			reason: "The LXD project has no such profile.", vm: []string{`profile = "gold"`},
 			at: "profile", want: `LXD ProfileNotFound: the project "maas" has no profile "gold" It has: default lxc profile create gold`,
 		},
 		"NoNetwork": {
-			reason: "No such subnet.", vm: []string{`interfaces = { eth0 = { subnet = "10.99.0.0/24" } }`},
+			reason: "MAAS has no such subnet.", vm: []string{`interfaces = { eth0 = { subnet = "10.99.0.0/24" } }`},
 			want: `interfaces.eth0.subnet: MAAS knows no subnet "10.99.0.0/24"`,
 		},
 		"InstanceThere": {
-			reason: "It is somebody else's.",
+			reason: "Another user has an instance of the same name.",
 			before: func(t *testing.T, x *metalTarget) {
 				if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: "web"}); err != nil {
 					t.Fatal(err)

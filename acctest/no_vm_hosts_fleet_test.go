@@ -141,8 +141,8 @@ func TestAccGoneByAddress(t *testing.T) {
 func TestAccGoneByNoAddress(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, address string }{
-		"Stray":  {"The LXD is there, and trusts us.", strayAddress},
-		"Nobody": {"Nothing answers there.", "10.200.0.77"},
+		"Stray":  {"The LXD answers and trusts our certificate, but MAAS has no machine for it.", strayAddress},
+		"Nobody": {"Nothing answers at the address.", "10.200.0.77"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

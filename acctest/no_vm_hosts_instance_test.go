@@ -238,18 +238,18 @@ func TestAccGoneInstanceRefused(t *testing.T) {
 	w := newWorkspace(t, x.configReachingLXD(host))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	cases := map[string]struct{ reason, bad, at, want string }{
-		"Typo":       {"LXD would refuse it in the midst of an apply.", `config = { "boot.autostrat" = "true" }`, "config", `A VM cannot be given "boot.autostrat" boot.autostart An LXD profile may set others`},
-		"Memory":     {"It has an attribute of its own.", `config = { "limits.memory" = "8GiB" }`, "config", `A VM cannot be given "limits.memory": it is set by memory_mib`},
-		"CloudInit":  {"MAAS gives the guest its data.", `config = { "cloud-init.user-data" = "#cloud-config" }`, "config", `MAAS installs the VM deploy.user_data_wo`},
-		"Mark":       {"By our mark it is found.", `config = { "user.maaslxd.key" = "o/db" }`, "config", `it is a mark of this program`},
-		"Protection": {"MAAS could not delete it.", `config = { "security.protection.delete" = "true" }`, "config", `deletion_protection = true`},
-		"Containers": {"LXD has it for containers.", `config = { "limits.cpu.priority" = "3" }`, "config", `LXD has it for containers only`},
-		"Value":      {"LXD would refuse it.", `config = { "boot.autostart" = "maybe" }`, "config", `"boot.autostart" is true or false, not "maybe"`},
-		"BootMode":   {"This LXD is older.", `config = { "boot.mode" = "bios" }`, "config", `does not have "boot.mode" Use "security.secureboot" instead`},
+		"Typo":       {"LXD would refuse a misspelled option in the middle of an apply.", `config = { "boot.autostrat" = "true" }`, "config", `A VM cannot be given "boot.autostrat" boot.autostart An LXD profile may set others`},
+		"Memory":     {"The memory has an attribute of its own.", `config = { "limits.memory" = "8GiB" }`, "config", `A VM cannot be given "limits.memory": it is set by memory_mib`},
+		"CloudInit":  {"MAAS gives the guest its user-data.", `config = { "cloud-init.user-data" = "#cloud-config" }`, "config", `MAAS installs the VM deploy.user_data_wo`},
+		"Mark":       {"The provider finds its VMs by this mark.", `config = { "user.maaslxd.key" = "o/db" }`, "config", `it is a mark of this program`},
+		"Protection": {"MAAS could not delete a VM with this protection.", `config = { "security.protection.delete" = "true" }`, "config", `deletion_protection = true`},
+		"Containers": {"LXD has this option only for containers.", `config = { "limits.cpu.priority" = "3" }`, "config", `LXD has it for containers only`},
+		"Value":      {"LXD would refuse this value.", `config = { "boot.autostart" = "maybe" }`, "config", `"boot.autostart" is true or false, not "maybe"`},
+		"BootMode":   {"This LXD is too old for boot.mode.", `config = { "boot.mode" = "bios" }`, "config", `does not have "boot.mode" Use "security.secureboot" instead`},
 		"Disk":       {"Disks have an attribute of their own.", `devices = { scratch = { type = "disk" } }`, "", `devices["scratch"].type "gpu" "pci" "tpm" "usb"`},
-		"DeviceName": {"It is a NIC of ours.", `devices = { eth0 = { type = "tpm" } }`, "devices", `"eth0" is the name of a disk or an interface`},
-		"Property":   {"LXD would refuse it.", `devices = { card = { type = "gpu", properties = { adress = "x" } } }`, "", `A gpu device of a VM has no property "adress" It has: gputype, id`},
-		"Address":    {"LXD wants one.", `devices = { card = { type = "pci" } }`, "", `A pci device needs its address`},
+		"DeviceName": {"The name belongs to a NIC of the VM.", `devices = { eth0 = { type = "tpm" } }`, "devices", `"eth0" is the name of a disk or an interface`},
+		"Property":   {"LXD would refuse a misspelled property.", `devices = { card = { type = "gpu", properties = { adress = "x" } } }`, "", `A gpu device of a VM has no property "adress" It has: gputype, id`},
+		"Address":    {"LXD needs the address of a PCI device.", `devices = { card = { type = "pci" } }`, "", `A pci device needs its address`},
 	}
 	for name, tc := range cases {
 		t.Log(name, tc.reason)

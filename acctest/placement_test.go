@@ -128,8 +128,8 @@ func TestAccPlacementSpreads(t *testing.T) {
 		placement string
 		want      map[string]int
 	}{
-		"Group": {"A group stands apart.", `{ group = "web", strategy = "pack" }`, map[string]int{"lxd1": 3, "lxd2": 3}},
-		"Tags":  {"Only hosts with the tag will do.", `{ tags = ["rack1"] }`, map[string]int{"lxd1": 6}},
+		"Group": {"The VMs of a group spread over the hosts, also with the strategy pack.", `{ group = "web", strategy = "pack" }`, map[string]int{"lxd1": 3, "lxd2": 3}},
+		"Tags":  {"Placement takes only hosts with the tag.", `{ tags = ["rack1"] }`, map[string]int{"lxd1": 6}},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -169,17 +169,17 @@ func TestAccPlacementBadInput(t *testing.T) {
 		more      []string
 		want      string
 	}{
-		"Both":         {reason: "One excludes the other.", placement: `{}`, more: []string{`vm_host = "lxd1"`}, want: `Both a VM host and a placement Remove one of them`},
-		"Neither":      {reason: "Some host it must be.", placement: `null`, want: `Neither a VM host nor a placement placement = {} takes any`},
-		"NeitherLater": {reason: "What is unknown may turn out to be nothing.", placement: `null`, more: []string{`vm_host = timestamp() == "" ? "lxd1" : null`}, want: `Neither a VM host nor a placement`},
-		"Strategy":     {reason: "There are two.", placement: `{ strategy = "fill" }`, want: `placement.strategy "spread" "pack"`},
-		"EmptyTag":     {reason: "MAAS has no empty tags.", placement: `{ tags = [""] }`, want: `placement.tags must be 1 to 256`},
-		"LongGroup":    {reason: "A group's name is a name.", placement: `{ group = "` + strings.Repeat("g", 129) + `" }`, want: `placement.group must be 1 to 128`},
-		"UnknownZone":  {reason: "Zones are named, and known ones listed.", placement: `{ zone = "mars" }`, want: `placement.zone "mars" az1`},
-		"UnknownPool":  {reason: "Resource pools too.", placement: `{ pool = "mars" }`, want: `placement.pool "mars" kvm`},
-		"NoSuchTag":    {reason: "No host carries it; each says what it lacks.", placement: `{ tags = ["gpu"] }`, want: `InsufficientResources 2 missing tags "gpu"`},
-		"EmptyZone":    {reason: "A zone without hosts.", placement: `{ zone = "default" }`, want: `InsufficientResources 2 wrong zone lxd1`},
-		"TooLarge":     {reason: "No host is as large, so no try will do.", placement: `{}`, more: []string{`cores = 500`}, want: `InsufficientResources 2 too small even when empty`},
+		"Both":         {reason: "A VM host and a placement exclude each other.", placement: `{}`, more: []string{`vm_host = "lxd1"`}, want: `Both a VM host and a placement Remove one of them`},
+		"Neither":      {reason: "Nothing chooses a VM host.", placement: `null`, want: `Neither a VM host nor a placement placement = {} takes any`},
+		"NeitherLater": {reason: "A VM host that is unknown at plan may be null at apply.", placement: `null`, more: []string{`vm_host = timestamp() == "" ? "lxd1" : null`}, want: `Neither a VM host nor a placement`},
+		"Strategy":     {reason: "A placement has only two strategies.", placement: `{ strategy = "fill" }`, want: `placement.strategy "spread" "pack"`},
+		"EmptyTag":     {reason: "A tag cannot be empty.", placement: `{ tags = [""] }`, want: `placement.tags must be 1 to 256`},
+		"LongGroup":    {reason: "The name of a group is limited to 128 characters.", placement: `{ group = "` + strings.Repeat("g", 129) + `" }`, want: `placement.group must be 1 to 128`},
+		"UnknownZone":  {reason: "MAAS has no such zone, and the error lists the known ones.", placement: `{ zone = "mars" }`, want: `placement.zone "mars" az1`},
+		"UnknownPool":  {reason: "MAAS has no such resource pool, and the error lists the known ones.", placement: `{ pool = "mars" }`, want: `placement.pool "mars" kvm`},
+		"NoSuchTag":    {reason: "No host has the tag, and the error counts the hosts without it.", placement: `{ tags = ["gpu"] }`, want: `InsufficientResources 2 missing tags "gpu"`},
+		"EmptyZone":    {reason: "The zone has no VM hosts.", placement: `{ zone = "default" }`, want: `InsufficientResources 2 wrong zone lxd1`},
+		"TooLarge":     {reason: "No host is large enough, so a retry cannot help.", placement: `{}`, more: []string{`cores = 500`}, want: `InsufficientResources 2 too small even when empty`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -291,10 +291,10 @@ func TestSiteConfig(t *testing.T) {
 	t.Parallel()
 	n := &nameTranslator{existingNames: map[string]string{"fast": "ssd", "lan": "mgmt", "lxd2": "beta"}, made: map[string]string{}, onNewName: func(string) {}}
 	cases := map[string]struct{ reason, body, want string }{
-		"Pool":   {"A storage pool has the name of this MAAS.", `disks = [{ pool = "fast" }]`, `disks = [{ pool = "ssd" }]`},
-		"Output": {"So has a name without an attribute.", `value = pools["fast"]`, `value = pools["ssd"]`},
-		"Rate":   {"LACP has a rate of that name.", `lacp_rate = "fast"`, `lacp_rate = "fast"`},
-		"Lacks":  {"The test of a subnet that is not there is skipped.", `subnet = "dark"`, `subnet = ""` + lacksMark + "dark"},
+		"Pool":   {"A storage pool gets the name that it has at the site.", `disks = [{ pool = "fast" }]`, `disks = [{ pool = "ssd" }]`},
+		"Output": {"A name without an attribute is translated, too.", `value = pools["fast"]`, `value = pools["ssd"]`},
+		"Rate":   {"LACP has a rate named fast, which is no storage pool.", `lacp_rate = "fast"`, `lacp_rate = "fast"`},
+		"Lacks":  {"The site lacks the subnet, so the mark skips the test.", `subnet = "dark"`, `subnet = ""` + lacksMark + "dark"},
 	}
 	for name, tc := range cases {
 		if got := n.config(tc.body); got != tc.want+translatedMark {

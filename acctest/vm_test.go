@@ -153,28 +153,28 @@ func TestAccVMImportThenPlan(t *testing.T) {
 		actions    string
 	}{
 		"Plain": {
-			reason: "All of it can be read.", actions: "no-op",
+			reason: "An import reads every attribute of this VM.", actions: "no-op",
 		},
 		"DeployLeftOut": {
-			reason: "A block that is forgotten does not destroy the VM.", bare: true, actions: "update",
+			reason: "A missing deploy block does not destroy the VM.", bare: true, actions: "update",
 		},
 		"Tags": {
-			reason:     "Tags of MAAS, of the host and of others are not the configuration's. The apply notes that the others are.",
+			reason:     "MAAS and the host gave the VM other tags. The apply notes which tags belong to the configuration.",
 			attributes: []string{`tags = ["tf-acc-a", "tf-acc-b"]`}, actions: "update",
 		},
 		"TagsOfOthers": {
-			reason:     "A tag that someone else gave is read, and so planned to be taken off, in place.",
+			reason:     "The import reads a tag that another user added, so an update removes it.",
 			attributes: []string{`tags = ["tf-acc-a"]`},
 			seen:       sim.MachineEdit{Tags: &[]string{"virtual", "pod-console-logging", "rack1", "tf-acc-a", "backup"}},
 			actions:    "update",
 		},
 		"TagsLeftOut": {
-			reason:  "A configuration without tags takes off none that the import has read.",
+			reason:  "A configuration without tags removes no imported tag.",
 			seen:    sim.MachineEdit{Tags: &[]string{"virtual", "pod-console-logging", "rack1", "tf-acc-a"}},
 			actions: "no-op",
 		},
 		"Unreadable": {
-			reason: "Pinned cores, huge pages, interfaces and user-data are believed.",
+			reason: "MAAS does not show these attributes, so the apply takes the values of the configuration.",
 			attributes: []string{
 				`pinned_cores = [0, 1]`, `hugepages = true`,
 				`disks = { root = { size_gb = 8 }, data = { size_gb = 20, pool = "fast" } }`,

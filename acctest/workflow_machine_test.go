@@ -218,22 +218,22 @@ func TestAccMachineBadInput(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
 		"UnknownMachine": {reason: "MAAS has no such machine.", body: testMachine("db", `machine = "node9"`), at: "machine", want: `Cannot create machine db machine: MAAS has no machine "node9" Give a hostname, an FQDN or a system id`},
-		"MachineNew":     {reason: "MAAS does not know it yet.", world: withNode1Status("New"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
-		"MachineOwned":   {reason: "Somebody uses it.", world: withNode1Status("Deployed"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user admin adopt or import it`},
-		"Architecture":   {reason: "MAAS itself says so only when it deploys.", world: makeNode1ARM, body: machineOnNode1(), at: "machine", want: `machine: machine node1 has the architecture arm64/generic, but MAAS has ubuntu/noble for amd64 only. Choose another machine`},
-		"TooMuchAsked":   {reason: "No machine is so large.", body: testMachine("db", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
-		"UnknownZone":    {reason: "Zones are named.", body: testMachine("db", `selector = { zone = "az9" }`), at: "selector", want: `selector.zone zone "az9" az1`},
-		"UnknownPool":    {reason: "Pools are named.", body: testMachine("db", `selector = { pool = "nope" }`), at: "selector", want: `selector.pool resource pool "nope"`},
-		"UnknownImage":   {reason: "Images are named.", body: testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), want: `deploy.image "ubuntu/nobel" ubuntu/noble`},
+		"MachineNew":     {reason: "MAAS has not commissioned the machine yet.", world: withNode1Status("New"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
+		"MachineOwned":   {reason: "Somebody uses the machine.", world: withNode1Status("Deployed"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user admin adopt or import it`},
+		"Architecture":   {reason: "MAAS itself reports the wrong architecture only at the deployment.", world: makeNode1ARM, body: machineOnNode1(), at: "machine", want: `machine: machine node1 has the architecture arm64/generic, but MAAS has ubuntu/noble for amd64 only. Choose another machine`},
+		"TooMuchAsked":   {reason: "No machine has so many cores.", body: testMachine("db", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
+		"UnknownZone":    {reason: "An unknown zone is named, and the known ones are listed.", body: testMachine("db", `selector = { zone = "az9" }`), at: "selector", want: `selector.zone zone "az9" az1`},
+		"UnknownPool":    {reason: "An unknown resource pool is named.", body: testMachine("db", `selector = { pool = "nope" }`), at: "selector", want: `selector.pool resource pool "nope"`},
+		"UnknownImage":   {reason: "An unknown image is named, and the known ones are listed.", body: testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), want: `deploy.image "ubuntu/nobel" ubuntu/noble`},
 		"AddressTaken": {
-			reason: "Somebody has it.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.43" } }`), want: `interfaces.lan.ip 10.77.0.43`,
+			reason: "Another host has the address.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.43" } }`), want: `interfaces.lan.ip 10.77.0.43`,
 			before: func(t *testing.T, x *metalTarget) {
 				x.postForm(t, "dnsresources/", map[string][]string{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.43"}})
 			},
 		},
-		"UnknownSubnet": {reason: "Subnets are named.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), want: `interfaces.lan subnet "mars"`},
-		"Both":          {reason: "One choice is enough.", body: machineOnNode1(`selector = {}`), at: "selector", want: `Both a machine and a selector Remove one of them`},
-		"Neither":       {reason: "Nothing says which.", body: testMachine("db", deployNoble), want: `Neither a machine nor a selector selector = {} takes any`},
+		"UnknownSubnet": {reason: "An unknown subnet is named.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), want: `interfaces.lan subnet "mars"`},
+		"Both":          {reason: "Machine and selector exclude each other.", body: machineOnNode1(`selector = {}`), at: "selector", want: `Both a machine and a selector Remove one of them`},
+		"Neither":       {reason: "Nothing chooses a machine.", body: testMachine("db", deployNoble), want: `Neither a machine nor a selector selector = {} takes any`},
 	})
 }
 

@@ -146,14 +146,14 @@ func TestAccWorkflowMoveRefused(t *testing.T) {
 		flags        []string
 		want         string
 	}{
-		"OtherMAAS":  {reason: "A VM that seems to be gone is not made anew.", kind: "maas_instance", changed: map[string]any{"id": "zzzzzz"}, want: "MAAS knows no machine zzzzzz"},
-		"BareMetal":  {reason: "An instance of a machine that is no VM.", kind: "maas_instance", changed: map[string]any{"id": "metal"}, want: "is not a VM on a VM host"},
-		"OtherMAC":   {reason: "Another instance of the same name.", kind: "lxd_instance", changed: map[string]any{"mac_address": "00:16:3e:ff:ff:ff"}, want: "MAAS knows 0 machines web with the MAC address"},
-		"OtherName":  {reason: "An instance that MAAS does not know.", kind: "lxd_instance", changed: map[string]any{"name": "stray", "mac_address": nil}, want: "MAAS knows 0 machines stray"},
-		"Project":    {reason: "An instance in another project.", kind: "lxd_instance", changed: map[string]any{"project": "elsewhere"}, want: `and the instance in "elsewhere"`},
-		"Container":  {reason: "MAAS makes none.", kind: "lxd_instance", changed: map[string]any{"type": "container"}, want: "is a container"},
-		"Unseen":     {reason: "By a state that says nothing all would change.", kind: "maas_instance", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
-		"UnseenGone": {reason: "Nor is it destroyed unseen.", kind: "maas_instance", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
+		"OtherMAAS":  {reason: "The object is in another MAAS, and the provider does not make it again.", kind: "maas_instance", changed: map[string]any{"id": "zzzzzz"}, want: "MAAS knows no machine zzzzzz"},
+		"BareMetal":  {reason: "The machine of the instance is bare metal and not a VM.", kind: "maas_instance", changed: map[string]any{"id": "metal"}, want: "is not a VM on a VM host"},
+		"OtherMAC":   {reason: "The machine in MAAS has the same name but another MAC address.", kind: "lxd_instance", changed: map[string]any{"mac_address": "00:16:3e:ff:ff:ff"}, want: "MAAS knows 0 machines web with the MAC address"},
+		"OtherName":  {reason: "MAAS has no machine for the instance.", kind: "lxd_instance", changed: map[string]any{"name": "stray", "mac_address": nil}, want: "MAAS knows 0 machines stray"},
+		"Project":    {reason: "The instance is in another LXD project than the VM in MAAS.", kind: "lxd_instance", changed: map[string]any{"project": "elsewhere"}, want: `and the instance in "elsewhere"`},
+		"Container":  {reason: "MAAS makes no containers.", kind: "lxd_instance", changed: map[string]any{"type": "container"}, want: "is a container"},
+		"Unseen":     {reason: "Without a refresh, the state lacks all attributes, and the plan would change all of them.", kind: "maas_instance", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
+		"UnseenGone": {reason: "Without a refresh, nobody knows which VM a destroy would delete.", kind: "maas_instance", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -198,8 +198,8 @@ func TestAccWorkflowMoveGuide(t *testing.T) {
 		reason, body string
 		kinds        []string
 	}{
-		"MAAS": {reason: "One VM is two resources.", body: move, kinds: []string{"maas_vm_host_machine", "maas_instance"}},
-		"LXD":  {reason: "By name and MAC address.", body: resourceAlone + guideBlock(t, "Move instances of LXD"), kinds: []string{"lxd_instance"}},
+		"MAAS": {reason: "Canonical's provider has two resources for one VM.", body: move, kinds: []string{"maas_vm_host_machine", "maas_instance"}},
+		"LXD":  {reason: "The provider finds an LXD instance in MAAS by name and MAC address.", body: resourceAlone + guideBlock(t, "Move instances of LXD"), kinds: []string{"lxd_instance"}},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

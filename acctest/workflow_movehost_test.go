@@ -161,11 +161,11 @@ func TestAccWorkflowMoveHostRefused(t *testing.T) {
 		flags   []string
 		want    string
 	}{
-		"OtherMAAS":  {reason: "A VM host that seems to be gone is not made anew.", changed: map[string]any{"id": "77"}, want: "MAAS knows no LXD VM host with the id 77"},
-		"Virsh":      {reason: "It has no LXD.", changed: map[string]any{"type": "virsh"}, want: "is of the type virsh"},
-		"NoNumber":   {reason: "A state that nobody can read.", changed: map[string]any{"id": "seven"}, want: "does not have a VM host's number as id"},
-		"Unseen":     {reason: "By a state that says nothing all would change.", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
-		"UnseenGone": {reason: "Nor is it destroyed unseen.", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
+		"OtherMAAS":  {reason: "The VM host is in another MAAS, and the provider does not make it again.", changed: map[string]any{"id": "77"}, want: "MAAS knows no LXD VM host with the id 77"},
+		"Virsh":      {reason: "A virsh host has no LXD.", changed: map[string]any{"type": "virsh"}, want: "is of the type virsh"},
+		"NoNumber":   {reason: "The id in the state is not a number.", changed: map[string]any{"id": "seven"}, want: "does not have a VM host's number as id"},
+		"Unseen":     {reason: "Without a refresh, the state lacks all attributes, and the plan would change all of them.", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
+		"UnseenGone": {reason: "Without a refresh, nobody knows which VM host a destroy would remove.", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

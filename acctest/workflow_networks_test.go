@@ -135,17 +135,17 @@ func TestAccWorkflowNetworksContradict(t *testing.T) {
 	t.Parallel()
 	x := newSimulatedTarget(t)
 	cases := map[string]struct{ reason, eth0, want string }{
-		"NoNetwork":     {"An interface must be somewhere.", `mode = "auto"`, `eth0 names no network Give a subnet`},
+		"NoNetwork":     {"An interface needs a subnet, a space, a fabric or a VLAN.", `mode = "auto"`, `eth0 names no network Give a subnet`},
 		"UnknownMode":   {"MAAS has four modes.", `subnet = "lan", mode = "bootp"`, `mode value must be one of "auto" "dhcp" "static" "link_up"`},
-		"DHCPWithIP":    {"DHCP gives the address.", `subnet = "lan", mode = "dhcp", ip = "10.77.0.42"`, `mode dhcp has no fixed address, but 10.77.0.42 is given`},
-		"UpWithMore":    {"An interface that is only up has no addresses.", `subnet = "lan", mode = "link_up", addresses = [{ subnet = "lan" }]`, `is only up has no addresses`},
-		"NothingIsOn":   {"MAAS deploys nothing without an address.", `subnet = "lan", mode = "link_up"`, `no interface gets an address`},
-		"AddressTwice":  {"Two links cannot share one.", `subnet = "lan", ip = "10.77.0.42", addresses = [{ subnet = "lan", ip = "10.77.0.42" }]`, `10.77.0.42 is the address of eth0 already`},
-		"NoAddresses":   {"An empty list says nothing.", `subnet = "lan", addresses = []`, `addresses list must contain at least 1`},
-		"HugeVLAN":      {"A tag has 12 bits.", `vlan = 4095`, `vlan value must be between 0 and 4094`},
-		"EmptySpace":    {"No space is called so.", `space = ""`, `space It is empty`},
-		"AddressSlip":   {"No address at all.", `subnet = "lan", addresses = [{ subnet = "lan", ip = "ten" }]`, `not an IP address`},
-		"NoSubnetThere": {"A further address is in a subnet.", `subnet = "lan", addresses = [{ ip = "10.77.0.42" }]`, `attribute "subnet" is required`},
+		"DHCPWithIP":    {"DHCP gives the address, so it cannot be fixed.", `subnet = "lan", mode = "dhcp", ip = "10.77.0.42"`, `mode dhcp has no fixed address, but 10.77.0.42 is given`},
+		"UpWithMore":    {"An interface with the mode link_up has no addresses.", `subnet = "lan", mode = "link_up", addresses = [{ subnet = "lan" }]`, `is only up has no addresses`},
+		"NothingIsOn":   {"MAAS deploys no VM without an address.", `subnet = "lan", mode = "link_up"`, `no interface gets an address`},
+		"AddressTwice":  {"Two links cannot share an address.", `subnet = "lan", ip = "10.77.0.42", addresses = [{ subnet = "lan", ip = "10.77.0.42" }]`, `10.77.0.42 is the address of eth0 already`},
+		"NoAddresses":   {"An empty list is probably a mistake.", `subnet = "lan", addresses = []`, `addresses list must contain at least 1`},
+		"HugeVLAN":      {"The highest VLAN is 4094.", `vlan = 4095`, `vlan value must be between 0 and 4094`},
+		"EmptySpace":    {"An empty name names no space.", `space = ""`, `space It is empty`},
+		"AddressSlip":   {"The text is not an IP address.", `subnet = "lan", addresses = [{ subnet = "lan", ip = "ten" }]`, `not an IP address`},
+		"NoSubnetThere": {"A further address needs a subnet.", `subnet = "lan", addresses = [{ ip = "10.77.0.42" }]`, `attribute "subnet" is required`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -33,8 +33,8 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 	cases := map[string]struct {
 		reason, first, second, want string
 	}{
-		"OneHome":  {"The runs of one machine share a ledger.", one, one, "is being created or redeployed by another run"},
-		"TwoHomes": {"Runners share nothing but MAAS.", t.TempDir(), t.TempDir(), "this resource did not make it"},
+		"OneHome":  {"Two runs on one machine share a ledger, which keeps them apart.", one, one, "is being created or redeployed by another run"},
+		"TwoHomes": {"Two runners share only MAAS, so the mark of the VM keeps them apart.", t.TempDir(), t.TempDir(), "this resource did not make it"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -201,10 +201,10 @@ func TestAccWorkflowNames(t *testing.T) {
 		reason       string
 		before, then []string
 	}{
-		"Swap":  {"Two names.", []string{"fa", "fb", "fc"}, []string{"fb", "fa", "fc"}},
-		"Shift": {"The first line goes.", []string{"sa", "sb", "sc"}, []string{"sb", "sc"}},
-		"Grow":  {"A line comes first.", []string{"sb", "sc"}, []string{"sa", "sb", "sc"}},
-		"Reuse": {"A former name is free.", []string{"blue"}, []string{"blue-old", "blue"}},
+		"Swap":  {"Two VMs swap their names.", []string{"fa", "fb", "fc"}, []string{"fb", "fa", "fc"}},
+		"Shift": {"The first name is removed, so each VM takes the next name.", []string{"sa", "sb", "sc"}, []string{"sb", "sc"}},
+		"Grow":  {"A new first name shifts the names of all VMs.", []string{"sb", "sc"}, []string{"sa", "sb", "sc"}},
+		"Reuse": {"A new VM takes the former name of another one.", []string{"blue"}, []string{"blue-old", "blue"}},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

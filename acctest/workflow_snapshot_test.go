@@ -186,20 +186,20 @@ func TestAccSnapshotRefused(t *testing.T) {
 		settings       []string
 		want           string
 	}{
-		"Slash":      {"It is part of a path.", snapshot, map[string]any{"name": "a/b"}, nil, `Invalid name It cannot contain`},
-		"Space":      {"LXD takes none.", restore, map[string]any{"name": "a b"}, nil, `Invalid name It cannot contain`},
-		"Dots":       {"LXD would write elsewhere.", snapshot, map[string]any{"name": ".."}, nil, `Invalid name folder`},
-		"NoName":     {"LXD would choose one.", snapshot, map[string]any{"name": ""}, nil, `Invalid name Give the snapshot a name`},
-		"Expiry":     {"A duration has a unit.", snapshot, map[string]any{"expires_in": "7d"}, nil, `Invalid expires_in "7d" is not a duration "168h"`},
-		"Soon":       {"LXD looks once a minute.", snapshot, map[string]any{"expires_in": "5s"}, nil, `Invalid expires_in "5s" is not a duration of a minute or more`},
-		"Unknown":    {"A slip of the pen.", snapshot, map[string]any{"machine": "mars"}, nil, `Cannot take snapshot s1 of VM mars MAAS knows no such machine`},
-		"BareMetal":  {"It is no VM.", snapshot, map[string]any{"machine": "node2"}, nil, `it is not marked as a VM of owner tf-acc Import it`},
-		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, not for owner somebody`},
-		"NoSnapshot": {"There is no such snapshot.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
+		"Slash":      {"LXD uses the name in a path, so it cannot have a slash.", snapshot, map[string]any{"name": "a/b"}, nil, `Invalid name It cannot contain`},
+		"Space":      {"LXD refuses a space in the name of a snapshot.", restore, map[string]any{"name": "a b"}, nil, `Invalid name It cannot contain`},
+		"Dots":       {"LXD would write into another folder.", snapshot, map[string]any{"name": ".."}, nil, `Invalid name folder`},
+		"NoName":     {"LXD would choose a name of its own.", snapshot, map[string]any{"name": ""}, nil, `Invalid name Give the snapshot a name`},
+		"Expiry":     {"A duration has no unit for days.", snapshot, map[string]any{"expires_in": "7d"}, nil, `Invalid expires_in "7d" is not a duration "168h"`},
+		"Soon":       {"LXD looks for expired snapshots only once a minute.", snapshot, map[string]any{"expires_in": "5s"}, nil, `Invalid expires_in "5s" is not a duration of a minute or more`},
+		"Unknown":    {"MAAS has no machine of this name.", snapshot, map[string]any{"machine": "mars"}, nil, `Cannot take snapshot s1 of VM mars MAAS knows no such machine`},
+		"BareMetal":  {"Bare metal has no snapshots.", snapshot, map[string]any{"machine": "node2"}, nil, `it is not marked as a VM of owner tf-acc Import it`},
+		"OtherOwner": {"The VM belongs to another owner.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, not for owner somebody`},
+		"NoSnapshot": {"The VM has no snapshot of this name.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
 	}
 	if !isLXDColumn() {
 		tc := cases["Unknown"]
-		tc.reason, tc.config, tc.settings, tc.want = "MAAS alone reaches the hosts.", nil, []string{"probe=maas"}, `this provider asks no LXD: probe is "maas" lxc snapshot`
+		tc.reason, tc.config, tc.settings, tc.want = "With probe = maas, the provider itself connects to no LXD.", nil, []string{"probe=maas"}, `this provider asks no LXD: probe is "maas" lxc snapshot`
 		cases["OnlyMAAS"] = tc
 	}
 	for name, tc := range cases {

@@ -42,15 +42,15 @@ func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowUnfinishedMetalFails: the same holds for bare metal, as a VM
-// host and as a machine.
+// TestAccWorkflowUnfinishedMetalFails: with this setting an apply also fails where bare metal,
+// as a VM host or as a machine, is not finished in time.
 func TestAccWorkflowUnfinishedMetalFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, body, address, want string
 	}{
-		"Host":    {"A VM host is a machine first.", hostOnNode1(createWithin6s), hostAddress, "host on machine node1 is not finished: Deploying"},
-		"Machine": {"So is a machine without LXD.", machineOnNode1(createWithin6s), machineAddress, "Machine node1 is not finished: Deploying"},
+		"Host":    {"The deployment of a VM host is not finished in time.", hostOnNode1(createWithin6s), hostAddress, "host on machine node1 is not finished: Deploying"},
+		"Machine": {"The deployment of a machine is not finished in time.", machineOnNode1(createWithin6s), machineAddress, "Machine node1 is not finished: Deploying"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

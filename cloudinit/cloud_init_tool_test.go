@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestSchema checks every rendered cloud-config with cloud-init's own tool.
-func TestSchema(t *testing.T) {
+// TestCloudInitSchema checks every rendered cloud-config with cloud-init's own tool.
+func TestCloudInitSchema(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("cloud-init"); err != nil {
 		t.Skip("cloud-init is not on PATH (package cloud-init): no rendered file was checked by cloud-init schema")

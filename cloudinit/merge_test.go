@@ -195,8 +195,8 @@ func nestedMultipart(deep int) []byte {
 	return []byte("MIME-Version: 1.0\n" + text)
 }
 
-// TestWarnings: the user's own keys are allowed, and a warning says what they replace.
-func TestWarnings(t *testing.T) {
+// TestMergeWarnings: the user's own keys are allowed, and a warning says what they replace.
+func TestMergeWarnings(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

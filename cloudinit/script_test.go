@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestShell checks the syntax of every rendered script with sh.
-func TestShell(t *testing.T) {
+// TestShellSyntax checks the syntax of every rendered script with sh.
+func TestShellSyntax(t *testing.T) {
 	t.Parallel()
 	for _, file := range writeScripts(t) {
 		runProgram(t, "sh", "-n", file)

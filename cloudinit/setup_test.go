@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestSetup lists what an LXD needs that gets no first boot.
-func TestSetup(t *testing.T) {
+// TestSetupWithoutFirstBoot lists what an LXD needs that gets no first boot.
+func TestSetupWithoutFirstBoot(t *testing.T) {
 	t.Parallel()
 	certificate, err := os.ReadFile("testdata/current.crt")
 	if err != nil {

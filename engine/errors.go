@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
@@ -125,6 +127,32 @@ func causeText(cause error) string {
 		return ""
 	}
 	return ": " + cause.Error()
+}
+
+// ErrorText is the text of an error for people. It ends without a bare Err… value, and says in
+// plain words that a context has ended.
+func ErrorText(err error) string {
+	text := err.Error()
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			text = strings.TrimSuffix(text, ": "+sentinel.Error())
+		}
+	}
+	for _, end := range contextEnds {
+		if errors.Is(err, end.err) {
+			text = strings.ReplaceAll(text, end.err.Error(), end.text)
+		}
+	}
+	return text
+}
+
+// contextEnds are the ends of a context, in plain words.
+var contextEnds = []struct {
+	err  error
+	text string
+}{
+	{context.DeadlineExceeded, "the time is up"},
+	{context.Canceled, "it was interrupted"},
 }
 
 type terminalError struct{ err error }

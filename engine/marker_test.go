@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDescribe(t *testing.T) {
+func TestMarkInDescription(t *testing.T) {
 	const key = Key("team-a/web-1")
 	mine := MarkerOf(key)
 	cases := map[string]struct {

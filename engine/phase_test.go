@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-func TestPhase(t *testing.T) {
+func TestPhaseOfEachStatus(t *testing.T) {
 	want := map[Phase][]Status{
 		PhaseCommissioning: {0, 1, 21},
 		PhaseReady:         {4},

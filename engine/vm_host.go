@@ -151,7 +151,7 @@ func plainErrorText(err error) string {
 	if spec, ok := errors.AsType[*SpecError](err); ok {
 		return spec.Message
 	}
-	return err.Error()
+	return ErrorText(err)
 }
 
 // InventoryUnknownReason says why the host's inventory is unknown; empty: it is known.

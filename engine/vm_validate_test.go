@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestValidate(t *testing.T) {
+func TestValidateVMSpec(t *testing.T) {
 	good := VMSpec{Name: "web-1", Host: "lxd1", Cores: 1, MemoryMiB: 1024, Disks: []Disk{{Name: "root", SizeGB: 8}}}
 	cases := map[string]struct {
 		reason string

@@ -210,23 +210,12 @@ type StoppedError struct {
 func (e *StoppedError) Error() string {
 	switch {
 	case e.Last != nil:
-		return fmt.Sprintf("%s; the last error was: %v", e.causeText(), e.Last)
+		return fmt.Sprintf("%s; the last error was: %v", ErrorText(e.Cause), e.Last)
 	case e.Phase != "":
-		return fmt.Sprintf("%s while %s", e.causeText(), e.phaseText())
+		return fmt.Sprintf("%s while %s", ErrorText(e.Cause), e.phaseText())
 	default:
-		return e.causeText()
+		return ErrorText(e.Cause)
 	}
-}
-
-// causeText says in plain words why the wait ended.
-func (e *StoppedError) causeText() string {
-	switch {
-	case errors.Is(e.Cause, context.DeadlineExceeded):
-		return "the time is up"
-	case errors.Is(e.Cause, context.Canceled):
-		return "it was interrupted"
-	}
-	return e.Cause.Error()
 }
 
 // Unwrap returns the cause, and the last error if there is one.

@@ -37,7 +37,7 @@ func stepUntilCancelled(ctx context.Context) (Result[string], error) {
 	return Result[string]{}, ctx.Err()
 }
 
-func TestWait(t *testing.T) {
+func TestWaitUntilDone(t *testing.T) {
 	permanent := fmt.Errorf("no such zone: %w", ErrInvalid)
 	passing := fmt.Errorf("rack is away: %w", ErrUnavailable)
 	cases := map[string]struct {

@@ -152,7 +152,7 @@ func checkCounts(t *testing.T, of table, s step, side string, m measurement) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestParseArguments(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -216,7 +216,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-func TestMeasure(t *testing.T) {
+func TestMeasureJournal(t *testing.T) {
 	t.Parallel()
 	at := func(seconds float64) time.Time {
 		return time.Unix(0, 0).Add(time.Duration(seconds * float64(time.Second)))
@@ -249,7 +249,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestVerdicts(t *testing.T) {
+func TestMissedBudgets(t *testing.T) {
 	t.Parallel()
 	good := measurement{Calls: 600, Shared: 100, Connections: 16, Looks: 300, AllowedLooks: 300, Wall: 11 * time.Second, Ideal: 10 * time.Second}
 	cases := map[string]struct {

@@ -23,7 +23,7 @@ printf '#!/bin/sh\necho OpenTofu v1.12.6\n' >"$2"; /bin/chmod +x "$2"`
 	offlineGo = `echo '{"Error": "no route to the module proxy"}'; exit 1`
 )
 
-func TestFind(t *testing.T) {
+func TestFindCLI(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		programs map[string]string // on PATH: name → shell script

@@ -76,7 +76,7 @@ func TestReadExports(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestReadSimulator(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
 		"/_sim/instances": `[{"host":"node1","name":"vm-1","machine_id":"abc123","running":true,"more":1}]`,

@@ -28,9 +28,9 @@ func startListeningLXD(t *testing.T) (*sim.Server, realmaas.LXD) {
 	return s, realmaas.LXD{Address: "https://" + address, Certificate: key.Certificate, Key: key.Credentials.Key}
 }
 
-// TestPin talks only to the LXD that was seen first or named, because the suite
+// TestPinLXD talks only to the LXD that was seen first or named, because the suite
 // deletes instances there.
-func TestPin(t *testing.T) {
+func TestPinLXD(t *testing.T) {
 	t.Parallel()
 	s, l := startListeningLXD(t)
 	if err := s.AddInstance(sim.Instance{Host: "alpha", Project: "maas", Name: "tf-acc-0001-web"}); err != nil {
@@ -60,9 +60,9 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// TestBridge wants an error where an LXD has no bridge. A bridge without a name
+// TestBridgeOfAnLXD wants an error where an LXD has no bridge. A bridge without a name
 // cannot be put on a machine.
-func TestBridge(t *testing.T) {
+func TestBridgeOfAnLXD(t *testing.T) {
 	t.Parallel()
 	_, l := startListeningLXD(t)
 	if name, err := l.Bridge(t.Context()); (err == nil) != (name != "") {

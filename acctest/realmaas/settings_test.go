@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// TestRead reads the variables, and names the wrong one.
-func TestRead(t *testing.T) {
+// TestReadSettings reads the variables, and names the wrong one.
+func TestReadSettings(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

@@ -37,7 +37,7 @@ func wholeRelease(t *testing.T) map[string][]byte {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckRelease(t *testing.T) {
 	t.Parallel()
 	const linux, windows, bridge = "terraform-provider-maaslxd_1.2.3_linux_arm64", "terraform-provider-maaslxd_1.2.3_windows_amd64", "capi-bridge_1.2.3_linux_s390x"
 	cases := map[string]struct {

@@ -68,9 +68,9 @@ var smallServer = server{
 	},
 }
 
-// TestRun compares the output with that of "tofu providers schema -json" for
+// TestOutputLikeTofu compares the output with that of "tofu providers schema -json" for
 // the same schema.
-func TestRun(t *testing.T) {
+func TestOutputLikeTofu(t *testing.T) {
 	t.Parallel()
 	const want = `{"format_version":"1.0","provider_schemas":{"maaslxd":{
 		"provider":{"version":0,"block":{"description_kind":"plain"}},

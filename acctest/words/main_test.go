@@ -11,7 +11,7 @@ import (
 // long has 31 words, one of which is a value in code.
 const long = "The provider asks MAAS for the machine and waits for the answer of the server and then it asks again for `a b c d` and waits once more until that answer has arrived."
 
-func TestRun(t *testing.T) {
+func TestReportedSentences(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, file, content string

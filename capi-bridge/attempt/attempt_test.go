@@ -477,9 +477,9 @@ func TestRecordBeforeLease(t *testing.T) {
 	}
 }
 
-// TestConflict: what others write to the object meanwhile does not keep a VM from being
+// TestWriteBesideOthers: what others write to the object meanwhile does not keep a VM from being
 // made, and stays.
-func TestConflict(t *testing.T) {
+func TestWriteBesideOthers(t *testing.T) {
 	t.Parallel()
 	once := sync.Once{}
 	var w *leaderSetup
@@ -572,9 +572,9 @@ func TestNotElected(t *testing.T) {
 	}
 }
 
-// TestRegions: a row is of the MAAS in which it was begun; one that was begun by the
+// TestRegionOfARow: a row is of the MAAS in which it was begun; one that was begun by the
 // address of a MAAS is of its mark's region afterwards.
-func TestRegions(t *testing.T) {
+func TestRegionOfARow(t *testing.T) {
 	t.Parallel()
 	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
 	placeAndRenew(t, w.newLeader(), "m", "h1")

@@ -342,8 +342,8 @@ func TestLXDRemote(t *testing.T) {
 	}
 }
 
-// TestUsage: a check is named.
-func TestUsage(t *testing.T) {
+// TestCheckNeedsAName: a check is named.
+func TestCheckNeedsAName(t *testing.T) {
 	t.Parallel()
 	said, status := runCheck(t.Context(), nil)
 	wantOutput(t, said, status, setting.CodeUsage, "no command is given", "vm-host")

@@ -67,8 +67,8 @@ func composeVM(t *testing.T, c *maas.Client, h engine.VMHost, name, description 
 	}
 }
 
-// TestUpgrade says what is lost, and writes nothing.
-func TestUpgrade(t *testing.T) {
+// TestCheckUpgrade says what is lost, and writes nothing.
+func TestCheckUpgrade(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("default/web")
 	noted := func(change func(*engine.HostRecord)) func(*testing.T, testSite, *maas.Client) {

@@ -82,8 +82,8 @@ func newGetenv(pairs ...string) func(string) string {
 	}
 }
 
-// TestFind: credentials are found in their order, and what is missing is named.
-func TestFind(t *testing.T) {
+// TestFindCredentials: credentials are found in their order, and what is missing is named.
+func TestFindCredentials(t *testing.T) {
 	t.Parallel()
 	everybody := &infrav1.AllowedNamespaces{}
 	ref := &infrav1.MaasIdentityReference{Name: "lab"}

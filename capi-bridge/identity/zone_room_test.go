@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// TestRoom: clusters share what was found, whatever they need, and for a shorter
+// TestZoneRoomIsShared: clusters share what was found, whatever they need, and for a shorter
 // time where that was nothing.
-func TestRoom(t *testing.T) {
+func TestZoneRoomIsShared(t *testing.T) {
 	t.Parallel()
 	now, asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0
 	var ready []engine.Machine

@@ -12,11 +12,11 @@ import (
 )
 
 // normalizeRegion returns the name that the ledger has for a MAAS. A user may write the MAAS's
-// URL: the ledger calls the MAAS by the URL's host, port and path. A mark has letters and digits
-// only, so what has a dot, a colon or a slash is an address. The error is a *setting.UsageError.
+// URL: the ledger calls the MAAS by the URL's host, port and path. A mark and the wildcard stay as
+// they are. The error is a *setting.UsageError.
 func normalizeRegion(text string) (string, error) {
 	address := strings.TrimSpace(text)
-	if address == "" || address == access.Wildcard || !strings.ContainsAny(address, ".:/") {
+	if !access.IsMAASAddress(address) {
 		return address, nil
 	}
 	if !strings.Contains(address, "://") {

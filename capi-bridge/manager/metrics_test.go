@@ -72,8 +72,8 @@ func TestPlacementsByResult(t *testing.T) {
 	}
 }
 
-// TestPhases: machines are counted where they are, and how long they were there.
-func TestPhases(t *testing.T) {
+// TestPhaseMetrics: machines are counted where they are, and how long they were there.
+func TestPhaseMetrics(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	m := NewMetrics()

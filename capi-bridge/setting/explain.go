@@ -23,7 +23,7 @@ func ExplainError(err error) []Problem {
 		}
 		return all
 	}
-	return []Problem{{Message: err.Error(), Hint: findHint(err)}}
+	return []Problem{{Message: engine.ErrorText(err), Hint: findHint(err)}}
 }
 
 // findHint returns the hint of the error, or of an error that it wraps.

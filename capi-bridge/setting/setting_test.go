@@ -106,7 +106,7 @@ func TestExitCode(t *testing.T) {
 		"Refused": {reason: "It was said.", err: fmt.Errorf("%w: %w", setting.ErrRefused, refusal), want: 3},
 		"Failed":  {reason: "So was this.", err: setting.ErrFailed, want: 1},
 		"Usage":   {reason: "The flag is named.", err: &setting.UsageError{Flag: "--a", Text: "it is missing", Hint: "Give it."}, want: 2, says: "capi-bridge: --a: it is missing\n  Give it.\n"},
-		"Joined":  {reason: "Each is said.", err: errors.Join(refusal, context.Canceled), want: 1, says: "capi-bridge: pool a is there\n  Take another.\ncapi-bridge: context canceled\n"},
+		"Joined":  {reason: "Each is said.", err: errors.Join(refusal, context.Canceled), want: 1, says: "capi-bridge: pool a is there\n  Take another.\ncapi-bridge: it was interrupted\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestRemark: a machine becomes another key's only if its mark is the one that is to be
+// TestChangeMark: a machine becomes another key's only if its mark is the one that is to be
 // given up.
-func TestRemark(t *testing.T) {
+func TestChangeMark(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		from, to engine.Key

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-func TestFleet(t *testing.T) {
+func TestFleetCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1", "az2")
 		rows := ledger.NewMemory(nil)

@@ -26,8 +26,8 @@ func (p process) applyFinished(ref engine.Ref, spec engine.VMSpec) (engine.VM, e
 	return engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec))
 }
 
-// TestLock makes a VM with each wish for its lock, which MAAS has or has not before.
-func TestLock(t *testing.T) {
+// TestVMLock makes a VM with each wish for its lock, which MAAS has or has not before.
+func TestVMLock(t *testing.T) {
 	retagged := func(s *engine.VMSpec) { s.Tags = []string{"blue"} }
 	moved := func(s *engine.VMSpec) { s.Zone = "az2" }
 	cases := map[string]struct {

@@ -25,8 +25,8 @@ func (r testMAAS) isRunning(t *testing.T) bool {
 	return all[0].Running
 }
 
-// TestPower makes VMs with each wish for their power, and changes it.
-func TestPower(t *testing.T) {
+// TestVMPower makes VMs with each wish for their power, and changes it.
+func TestVMPower(t *testing.T) {
 	on, off := "on", "off"
 	locked := func(s *engine.VMSpec) { s.Locked = new(true) }
 	retagged := func(s *engine.VMSpec) { s.Tags = []string{"blue"} }

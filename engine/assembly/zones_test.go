@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestRoom asks a MAAS with VM hosts, and one that has none any
+// TestZoneCapacity asks a MAAS with VM hosts, and one that has none any
 // more, over HTTP.
-func TestRoom(t *testing.T) {
+func TestZoneCapacity(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string

@@ -220,9 +220,9 @@ func TestExpiredFile(t *testing.T) {
 	}
 }
 
-// TestRotation changes the key of a fleet: the next pair is trusted before it
+// TestKeyRotation changes the key of a fleet: the next pair is trusted before it
 // is used.
-func TestRotation(t *testing.T) {
+func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }

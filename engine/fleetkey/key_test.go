@@ -50,7 +50,7 @@ func ed25519Key(t *testing.T) crypto.Signer {
 	return key
 }
 
-func TestParse(t *testing.T) {
+func TestParseKeyPair(t *testing.T) {
 	t.Parallel()
 	big, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestSameKey(t *testing.T) {
 	}
 }
 
-func TestTrusted(t *testing.T) {
+func TestTrustedCertificates(t *testing.T) {
 	t.Parallel()
 	a, b := makeKey(t), makeKey(t)
 	got, err := TrustedCertificates(time.Now(), a.Certificate, "", b.Certificate+"\n", a.Certificate)

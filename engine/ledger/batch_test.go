@@ -45,9 +45,9 @@ func TestBatchContract(t *testing.T) {
 	})
 }
 
-// TestBatches: many callers write at once. Some writes are refused or given up, and all others
+// TestBatchesOfWrites: many callers write at once. Some writes are refused or given up, and all others
 // are done. Each batch begins right after the one before.
-func TestBatches(t *testing.T) {
+func TestBatchesOfWrites(t *testing.T) {
 	t.Parallel()
 	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	exec := func(ctx context.Context, statement string, args ...any) error {

@@ -118,9 +118,9 @@ func TestFileIsPrivate(t *testing.T) {
 	}
 }
 
-// TestOwner: the owner is made once, in a file that only this user can read. Other content of
+// TestOwnerFile: the owner is made once, in a file that only this user can read. Other content of
 // that file is an error.
-func TestOwner(t *testing.T) {
+func TestOwnerFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state", "ledger.db")
 	if _, err := ReadOwner(path); !errors.Is(err, engine.ErrNotFound) {

@@ -32,9 +32,9 @@ func (m *fakeMarks) MakeRegionMark(context.Context) (string, error) {
 	return m.has, nil
 }
 
-// TestMarked: rows are in the region of the mark, whatever the address of the MAAS. Rows under
+// TestRegionOfMark: rows are in the region of the mark, whatever the address of the MAAS. Rows under
 // the address move there once there is a mark.
-func TestMarked(t *testing.T) {
+func TestRegionOfMark(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

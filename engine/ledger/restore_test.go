@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestRestore: a row comes back unchanged, and replaces no existing row.
-func TestRestore(t *testing.T) {
+// TestRestoreRow: a row comes back unchanged, and replaces no existing row.
+func TestRestoreRow(t *testing.T) {
 	t.Parallel()
 	l := ledger.NewMemory(nil)
 	defer l.Close()

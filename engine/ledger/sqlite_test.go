@@ -160,9 +160,9 @@ func TestUnusableFile(t *testing.T) {
 	}
 }
 
-// TestUpgrade opens a file with the first schema and one VM. That schema named a host by a
+// TestUpgradeOfFirstSchema opens a file with the first schema and one VM. That schema named a host by a
 // number, so the row is gone.
-func TestUpgrade(t *testing.T) {
+func TestUpgradeOfFirstSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	fileOfSchema(t, path, 1,
@@ -325,9 +325,9 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestStatements checks what a replicated database demands of the SQL. It may apply a statement
+// TestStatementsOfReplicatedDatabase checks what a replicated database demands of the SQL. It may apply a statement
 // twice, and fails at a statement that returns rows.
-func TestStatements(t *testing.T) {
+func TestStatementsOfReplicatedDatabase(t *testing.T) {
 	t.Parallel()
 	sources, err := filepath.Glob("*.go")
 	if err != nil {

@@ -79,8 +79,8 @@ func (a clockedLedger) advanceClock(d time.Duration) {
 	a.now = func() time.Time { return now().Add(d) }
 }
 
-// TestTransfer moves all rows in and out again. None is lost or changed.
-func TestTransfer(t *testing.T) {
+// TestTransferOfAllRows moves all rows in and out again. None is lost or changed.
+func TestTransferOfAllRows(t *testing.T) {
 	t.Parallel()
 	file, service := newClockedLedger(t, 0), newClockedLedger(t, 0)
 	fillWithRows(t, file.Ledger)
@@ -206,8 +206,8 @@ func TestTransferRefused(t *testing.T) {
 	}
 }
 
-// TestForget drops an entry that nobody uses, and nothing else.
-func TestForget(t *testing.T) {
+// TestForgetEntry drops an entry that nobody uses, and nothing else.
+func TestForgetEntry(t *testing.T) {
 	t.Parallel()
 	l := newClockedLedger(t, 0)
 	fillWithRows(t, l.Ledger)

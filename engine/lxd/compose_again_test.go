@@ -114,9 +114,9 @@ func TestComposeElsewhere(t *testing.T) {
 	}
 }
 
-// TestVersions makes, resizes and removes a VM on several versions of LXD. Newer ones
+// TestVMOnEachLXDVersion makes, resizes and removes a VM on several versions of LXD. Newer ones
 // answer with operations where older ones answer at once.
-func TestVersions(t *testing.T) {
+func TestVMOnEachLXDVersion(t *testing.T) {
 	t.Parallel()
 	for version, boot := range map[string]string{"5.0.2": "security.secureboot", "5.21.3": "security.secureboot", "6.6": "security.secureboot", "6.8": "boot.mode"} {
 		t.Run(version, func(t *testing.T) {
@@ -302,8 +302,8 @@ func TestDecomposeRefuses(t *testing.T) {
 	}
 }
 
-// TestStatuses checks what each of LXD's answers to a change means.
-func TestStatuses(t *testing.T) {
+// TestErrorOfEachStatus checks what each of LXD's answers to a change means.
+func TestErrorOfEachStatus(t *testing.T) {
 	t.Parallel()
 	cases := map[int]struct {
 		reason string

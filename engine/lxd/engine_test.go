@@ -63,8 +63,8 @@ func newSpec() engine.VMSpec {
 
 var web1Ref = engine.Ref{Key: "test/web1", Name: "web1"}
 
-// TestEngine deploys a VM on a MAAS without VM hosts, and deletes it.
-func TestEngine(t *testing.T) {
+// TestVMLifecycleWithoutVMHosts deploys a VM on a MAAS without VM hosts, and deletes it.
+func TestVMLifecycleWithoutVMHosts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

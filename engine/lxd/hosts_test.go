@@ -26,8 +26,8 @@ func (l *movingLedger) AcceptsInventory(_ context.Context, inventory engine.Tag)
 	return l.floor <= inventory.Sequence && inventory.Sequence <= l.tag.Sequence, l.err
 }
 
-// TestHosts reads an inventory as a restricted client sees it.
-func TestHosts(t *testing.T) {
+// TestHostInventory reads an inventory as a restricted client sees it.
+func TestHostInventory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, func(m *sim.Model) { m.Hosts[0].LXDVersion = "5.0.2" })
 	w.servers[1].CPUOvercommit, w.servers[1].MemoryOvercommit, w.servers[1].DefaultStoragePool = 2, 1.5, "fast"
@@ -171,8 +171,8 @@ func TestHostsErrors(t *testing.T) {
 	}
 }
 
-// TestLimits reads limits in all forms that LXD accepts.
-func TestLimits(t *testing.T) {
+// TestLimitsOfInstances reads limits in all forms that LXD accepts.
+func TestLimitsOfInstances(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[string]int64{"": 0, "4": 4, "0-3": 4, "1-1": 1, "0,2, 4-5": 4, "nonsense": 0, "3-1": 0} {
 		if got := countCores(limit); got != want {

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestPin: nothing is sent to a server that shows another certificate than the pinned one.
-func TestPin(t *testing.T) {
+// TestPinnedCertificate: nothing is sent to a server that shows another certificate than the pinned one.
+func TestPinnedCertificate(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
@@ -79,9 +79,9 @@ func TestLearningShowsNothing(t *testing.T) {
 	checkNoSecret(t, got, key)
 }
 
-// TestConnections: a read of a known server takes one connection, and the first contact one
+// TestConnectionsOfARead: a read of a known server takes one connection, and the first contact one
 // more.
-func TestConnections(t *testing.T) {
+func TestConnectionsOfARead(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	for name, want := range map[string]int64{"Pinned": 1, "Unpinned": 2} {
@@ -137,8 +137,8 @@ func startTunnelProxy(t *testing.T, tunnels *atomic.Int64) *url.URL {
 	return proxy
 }
 
-// TestProxy: the same rules hold for a connection through a proxy.
-func TestProxy(t *testing.T) {
+// TestProbeThroughProxy: the same rules hold for a connection through a proxy.
+func TestProbeThroughProxy(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}})

@@ -53,7 +53,7 @@ func checkNoSecret(t *testing.T, text string, key fleetkey.Key) {
 	}
 }
 
-func TestServer(t *testing.T) {
+func TestProbeServer(t *testing.T) {
 	t.Parallel()
 	admin, tenant := makeKey(t), makeKey(t)
 	f := startFakeLXD(t, map[string][]string{admin.Fingerprint: {unrestricted}, tenant.Fingerprint: {"maas"}})

@@ -105,7 +105,7 @@ func TestListsAreCached(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestListNames(t *testing.T) {
 	t.Parallel()
 	c := testClient(t, newRouteFake(map[string]func() *http.Response{
 		"GET zones/":         jsonReply([]wireNamed{{1, "z"}}),

@@ -62,7 +62,7 @@ func TestComposeForm(t *testing.T) {
 	}
 }
 
-func TestStorage(t *testing.T) {
+func TestStorageOfACompose(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -187,7 +187,7 @@ func TestComposeOutlivesMAAS(t *testing.T) {
 	})
 }
 
-func TestHosts(t *testing.T) {
+func TestListVMHosts(t *testing.T) {
 	t.Parallel()
 	const hosts = `[{"id":8,"name":"lxd1","type":"lxd","version":"5.21.1","zone":{"id":6,"name":"az1"},"pool":{"id":0,"name":"default"},
 		"tags":["ssd","pod-console-logging"],"host":{"system_id":"hhh111","__incomplete__":true},"architectures":["amd64/generic"],

@@ -18,9 +18,9 @@ var sameAddresses = cmp.Comparer(func(x, y engine.DNSRecord) bool {
 	return x.TTLSeconds == y.TTLSeconds && slices.Equal(x.Addresses, y.Addresses)
 })
 
-// TestPublish publishes several records in turn. It checks what MAAS keeps and how many
+// TestPublishDNSRecords publishes several records in turn. It checks what MAAS keeps and how many
 // calls each took.
-func TestPublish(t *testing.T) {
+func TestPublishDNSRecords(t *testing.T) {
 	t.Parallel()
 	type publication struct {
 		want    engine.DNSRecord

@@ -36,7 +36,7 @@ func errorKinds(err error) string {
 	return strings.Join(names, " ")
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrorOfEachStatus(t *testing.T) {
 	t.Parallel()
 	const html = "<html><body>nginx says secretPart00000000000000003</body></html>"
 	cases := map[string]struct {

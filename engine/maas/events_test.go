@@ -77,8 +77,8 @@ func newFailedMachine(t *testing.T, version, status string, f sim.Failure) (*Cli
 	return c, m
 }
 
-// TestEvidence asks a simulated MAAS why a machine failed.
-func TestEvidence(t *testing.T) {
+// TestEvidenceOfAFailure asks a simulated MAAS why a machine failed.
+func TestEvidenceOfAFailure(t *testing.T) {
 	t.Parallel()
 	const secret = "#cloud-config\npassword: correct-horse-battery\n"
 	cases := map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func TestVerbs(t *testing.T) {
+func TestMachineActions(t *testing.T) {
 	t.Parallel()
 	name, empty := "web2", ""
 	cases := map[string]struct {
@@ -189,7 +189,7 @@ func TestLinkOfATakenAddress(t *testing.T) {
 	}
 }
 
-func TestPower(t *testing.T) {
+func TestQueryPower(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newConstantFake(200, "application/json", `{"state":"error"}`)
@@ -206,7 +206,7 @@ func TestPower(t *testing.T) {
 	})
 }
 
-func TestTag(t *testing.T) {
+func TestTagMachine(t *testing.T) {
 	t.Parallel()
 	const add, create, look = "POST tags/blue/?op=update_nodes", "POST tags/", "GET machines/"
 	added := jsonReply(map[string]int{"added": 1, "removed": 0})

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func TestFilters(t *testing.T) {
+func TestMachineFilterQuery(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

@@ -191,7 +191,7 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 	})
 }
 
-func TestEndpoint(t *testing.T) {
+func TestEndpointOfAVMHost(t *testing.T) {
 	t.Parallel()
 	f := newConstantFake(200, "application/json", `{"project":"fleet","power_address":"10.0.0.5","certificate":"C","key":"K","password":""}`)
 	got, err := testClient(t, f).Hosts.Endpoint(t.Context(), engine.VMHost{ID: 8})

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-func TestRetries(t *testing.T) {
+func TestWhichRequestsAreRetried(t *testing.T) {
 	t.Parallel()
 	dial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	release := func(ctx context.Context, c *Client) error { return c.Machines.Release(ctx, "abc123", engine.EraseNone) }
@@ -160,7 +160,7 @@ func TestRetriesEndWithTheCtx(t *testing.T) {
 	})
 }
 
-func TestExponential(t *testing.T) {
+func TestExponentialBackoff(t *testing.T) {
 	t.Parallel()
 	least := api.ExponentialBackoff(time.Second, 5*time.Second, func() float64 { return 0 })
 	most := api.ExponentialBackoff(time.Second, 5*time.Second, func() float64 { return 1 })

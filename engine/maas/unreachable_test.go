@@ -41,7 +41,7 @@ func versionServer(t *testing.T) http.Handler {
 	})
 }
 
-func TestUnreachable(t *testing.T) {
+func TestUnreachableMAAS(t *testing.T) {
 	t.Parallel()
 	plain := withoutErrorLog(httptest.NewServer(versionServer(t)))
 	secure := withoutErrorLog(httptest.NewTLSServer(versionServer(t)))

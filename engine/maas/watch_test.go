@@ -30,7 +30,7 @@ func isClosedWithin(changed <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-func TestChanged(t *testing.T) {
+func TestWhatWakesAWatch(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

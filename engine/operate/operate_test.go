@@ -147,7 +147,7 @@ func TestCommission(t *testing.T) {
 	}
 }
 
-func TestRescue(t *testing.T) {
+func TestRescueMode(t *testing.T) {
 	t.Parallel()
 	status := func(s engine.Status, name string) engine.Machine {
 		return engine.Machine{Hostname: "web", Status: s, StatusName: name, StatusMessage: "no power"}

@@ -6,8 +6,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/site"
 )
 
-// TestRegion: all who share a ledger call one MAAS the same.
-func TestRegion(t *testing.T) {
+// TestRegionName: all who share a ledger call one MAAS the same.
+func TestRegionName(t *testing.T) {
 	t.Parallel()
 	same := map[string]string{
 		"http://maas.example.com:5240/MAAS":            "The address as MAAS writes it.",

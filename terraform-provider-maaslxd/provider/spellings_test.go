@@ -28,9 +28,9 @@ func otherSpelling(of, text string) string {
 // spelledOnce are attributes whose value has only one spelling.
 var spelledOnce = []string{"maaslxd_vm_host/lxd.networks.*.ipv4_address"}
 
-// TestSpellings writes each value with several spellings in another way: the plan is empty.
+// TestSpellingsPlanNoChange writes each value with several spellings in another way: the plan is empty.
 // The framework asks the types only when it creates, reads and updates.
-func TestSpellings(t *testing.T) {
+func TestSpellingsPlanNoChange(t *testing.T) {
 	t.Parallel()
 	for name, constructor := range resourcesWithRules {
 		served := providertest.ServeResource(t, constructor)

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-func TestParse(t *testing.T) {
+func TestParseArguments(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -72,7 +72,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
+func TestReadProcessUsage(t *testing.T) {
 	t.Parallel()
 	stat := "7 (a) b) S 1 7 7 0 -1 0 0 0 0 0 150 50 0 0 20 0 9"
 	got, err := readUsage(stat, "Name:\ta\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")

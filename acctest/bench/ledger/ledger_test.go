@@ -20,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-func TestParse(t *testing.T) {
+func TestParseArguments(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -85,7 +85,7 @@ func TestSidesAlternate(t *testing.T) {
 	}
 }
 
-func TestRatios(t *testing.T) {
+func TestFiguresOfResults(t *testing.T) {
 	t.Parallel()
 	slow := result{took: make([]time.Duration, 100), walls: []time.Duration{2 * time.Second, 2 * time.Second, 20 * time.Second}}
 	fast := result{took: make([]time.Duration, 100), walls: []time.Duration{time.Second, time.Second, time.Second}}
@@ -130,9 +130,9 @@ func TestCreateTxn(t *testing.T) {
 	}
 }
 
-// TestCommits: only transactions that change something are counted, from any
+// TestCountCommits: only transactions that change something are counted, from any
 // process.
-func TestCommits(t *testing.T) {
+func TestCountCommits(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "some.db")
 	writer, err := sql.Open("sqlite", path)
@@ -169,7 +169,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-func TestReadings(t *testing.T) {
+func TestParseMetrics(t *testing.T) {
 	t.Parallel()
 	page := "# TYPE maaslxd_ledger_requests_total counter\n" +
 		"maaslxd_ledger_requests_total{operation=\"place\",outcome=\"ok\"} 98\n" +

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestDial: names come from SetHost first, then from MAAS. Of several addresses
+// TestDialByName: names come from SetHost first, then from MAAS. Of several addresses
 // one that answers is enough.
-func TestDial(t *testing.T) {
+func TestDialByName(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, 0)
 	w := startMachines(t, o)
@@ -52,9 +52,9 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestProxy: through the variables of Environment a client reaches the server
+// TestProxyToMachine: through the variables of Environment a client reaches the server
 // of that name, and only by TLS.
-func TestProxy(t *testing.T) {
+func TestProxyToMachine(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, 0)
 	w := startMachines(t, o)

@@ -257,9 +257,9 @@ func wantWatchShowsAll(t *testing.T, admin client.WithWatch) {
 	}
 }
 
-// TestSwap: a kubelet does not start on a machine with swap, and reports the
+// TestKubeletRefusesSwap: a kubelet does not start on a machine with swap, and reports the
 // reason.
-func TestSwap(t *testing.T) {
+func TestKubeletRefusesSwap(t *testing.T) {
 	t.Parallel()
 	o, made := newOperator(t, 1), newAuthorities(t)
 	w := startMachines(t, o)

@@ -55,9 +55,9 @@ func (s *site) deploy() {
 	s.call("GET", s.machine, nil)
 }
 
-// TestInference records stories with changes that are not recorded. The replay must infer
+// TestUnrecordedChangesAreInferred records stories with changes that are not recorded. The replay must infer
 // them and reproduce all answers.
-func TestInference(t *testing.T) {
+func TestUnrecordedChangesAreInferred(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

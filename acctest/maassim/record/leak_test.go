@@ -260,9 +260,9 @@ func (l leak) withSecret(secret string) leak {
 	return l
 }
 
-// TestLeaks checks that no secret gets into a recording in any form. The recorder must
+// TestNoSecretInARecording checks that no secret gets into a recording in any form. The recorder must
 // leave out what it does not understand.
-func TestLeaks(t *testing.T) {
+func TestNoSecretInARecording(t *testing.T) {
 	t.Parallel()
 	for group, cases := range map[string]map[string]leak{"Unread": unparsableBodies, "Fields": secretFields, "Answers": answers} {
 		for name, l := range cases {

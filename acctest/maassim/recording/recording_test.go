@@ -12,8 +12,8 @@ import (
 const wholeExchange = `{"name": "v", "note": null, "request": {"method": "GET", "path": "/MAAS/api/2.0/version/", "query": {"op": "x"}, "form": {},
 	"authenticated": false, "content_type": null}, "response": {"status": 200, "body_is_json": true, "body": {"version": "3.4"}}}`
 
-// TestLoad checks that the error about an invalid folder names the file.
-func TestLoad(t *testing.T) {
+// TestLoadRecording checks that the error about an invalid folder names the file.
+func TestLoadRecording(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string

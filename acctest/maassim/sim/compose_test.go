@@ -237,8 +237,8 @@ func TestNewbornAndRefreshButton(t *testing.T) {
 	}
 }
 
-// TestUsage follows the host's numbers, which count only what MAAS knows.
-func TestUsage(t *testing.T) {
+// TestUsageOfAHost follows the host's numbers, which count only what MAAS knows.
+func TestUsageOfAHost(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	c.compose("cores=2", "memory=4096", "storage=root:10(default),data:4(fast),more:1(nosuch)")

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestCrowd runs the lifecycles of 60 VMs at a time over sockets. Nothing must be left.
-func TestCrowd(t *testing.T) {
+// TestManyLifecyclesAtOnce runs the lifecycles of 60 VMs at a time over sockets. Nothing must be left.
+func TestManyLifecyclesAtOnce(t *testing.T) {
 	t.Parallel()
 	m := sim.Model{Latency: sim.Latency{Compose: 4 * time.Millisecond, Commission: 10 * time.Millisecond, Deploy: 10 * time.Millisecond, Release: 5 * time.Millisecond, PowerOn: 2 * time.Millisecond, PowerOff: 2 * time.Millisecond}}
 	for i := range 6 {

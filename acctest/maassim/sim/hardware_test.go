@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestHardware: a commissioning finds the machine's real hardware and replaces what
+// TestCommissioningFindsHardware: a commissioning finds the machine's real hardware and replaces what
 // somebody entered in MAAS.
-func TestHardware(t *testing.T) {
+func TestCommissioningFindsHardware(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Subnets: []sim.SubnetModel{{Name: "lan", CIDR: "10.1.0.0/24", DHCP: true}}})
 	id := c.mustCall("POST", "machines/", "hostname=iron", "architecture=amd64/generic", "power_type=manual", "commission=false",

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestContradictions: the error about an invalid model names the field.
-func TestContradictions(t *testing.T) {
+// TestInvalidModel: the error about an invalid model names the field.
+func TestInvalidModel(t *testing.T) {
 	t.Parallel()
 	host := func(change func(*sim.HostModel)) sim.Model {
 		m := oneHost()

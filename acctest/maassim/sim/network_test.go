@@ -26,8 +26,8 @@ func (c *maasClient) nics(id string) []string {
 	return out
 }
 
-// TestBridge tests a bridge that is made on a Ready machine.
-func TestBridge(t *testing.T) {
+// TestCreateBridge tests a bridge that is made on a Ready machine.
+func TestCreateBridge(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	id := c.composeReady("x")

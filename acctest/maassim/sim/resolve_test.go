@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestResolve: MAAS's DNS knows the names of users and of machines.
-func TestResolve(t *testing.T) {
+// TestResolveDNSName: MAAS's DNS knows the names of users and of machines.
+func TestResolveDNSName(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Domains: []string{"example.com"}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
 	c.mustCall("POST", "dnsresources/", "fqdn=api.example.com", "ip_addresses=10.77.0.9 10.77.0.8")

@@ -22,9 +22,9 @@ func (c *maasClient) postSteering(method, path, body string) outcome {
 	return c.send(r)
 }
 
-// TestSteering makes valid and invalid requests to the simulator's own API, and checks
+// TestSteeringAPI makes valid and invalid requests to the simulator's own API, and checks
 // their effects.
-func TestSteering(t *testing.T) {
+func TestSteeringAPI(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, method, path, body string
@@ -197,8 +197,8 @@ func TestSettleDeletedMachine(t *testing.T) {
 	}
 }
 
-// TestOperator changes objects behind the client's back.
-func TestOperator(t *testing.T) {
+// TestChangesByAnOperator changes objects behind the client's back.
+func TestChangesByAnOperator(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.Zones = []string{"az1"}
@@ -223,8 +223,8 @@ func TestOperator(t *testing.T) {
 	}
 }
 
-// TestConnections counts connections with API calls, and not those with only /_sim/.
-func TestConnections(t *testing.T) {
+// TestCountConnections counts connections with API calls, and not those with only /_sim/.
+func TestCountConnections(t *testing.T) {
 	t.Parallel()
 	server := sim.StartServer(t, oneHost())
 	client := &http.Transport{}
@@ -252,8 +252,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestCalls reads a journal without the single calls, as scripts do.
-func TestCalls(t *testing.T) {
+// TestJournalWithoutCalls reads a journal without the single calls, as scripts do.
+func TestJournalWithoutCalls(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
 	c.mustCall("GET", "vm-hosts/1/")

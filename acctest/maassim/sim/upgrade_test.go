@@ -19,9 +19,9 @@ func machineRecord(c *maasClient, id string) map[string]any {
 	return kept
 }
 
-// TestUpgrade removes the VM hosts of a running fleet. MAAS loses them and keeps all
+// TestUpgradeRemovesVMHosts removes the VM hosts of a running fleet. MAAS loses them and keeps all
 // machines.
-func TestUpgrade(t *testing.T) {
+func TestUpgradeRemovesVMHosts(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.MAASVersion = sim.Version37

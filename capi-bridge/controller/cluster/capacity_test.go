@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestNoRoomForTheControlPlane: that there is room for something else is no use, and
-// it is said for what there is none.
+// TestNoRoomForTheControlPlane: the condition names what is missing for the control plane, also
+// if there is room for other machines.
 func TestNoRoomForTheControlPlane(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -19,10 +19,10 @@ func TestNoRoomForTheControlPlane(t *testing.T) {
 		spec   infrav1.MaasMachineSpec
 		says   []string
 	}{
-		"Metal": {"There are VM hosts.", controllertest.MetalMachineSpec(), []string{"a Ready machine for the control plane", "spec.failureDomains"}},
-		"StoragePool": {"No host has this resource pool.", vmSpecWithLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Size: "40GB", Pool: "nosuch"}}),
+		"Metal": {"VM hosts have room, but the control plane needs bare metal.", controllertest.MetalMachineSpec(), []string{"a Ready machine for the control plane", "spec.failureDomains"}},
+		"StoragePool": {"No VM host has this storage pool.", vmSpecWithLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Size: "40GB", Pool: "nosuch"}}),
 			[]string{"40 GB of the storage pool nosuch", "spec.failureDomains"}},
-		"Host": {"No host has this name.", vmSpecWithLXD(infrav1.LXDConfig{VMHost: ptr.To("h9")}), []string{"the LXD host h9", "without this host"}},
+		"Host": {"No VM host has this name.", vmSpecWithLXD(infrav1.LXDConfig{VMHost: ptr.To("h9")}), []string{"the LXD host h9", "without this host"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -35,14 +35,14 @@ func TestNoRoomForTheControlPlane(t *testing.T) {
 				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionFalse, infrav1.NoCapacityReason, words)
 			}
 			if c.Status.Ready {
-				t.Errorf("%s\nmachines can be made", tc.reason)
+				t.Errorf("%s\nthe cluster is ready", tc.reason)
 			}
 		})
 	}
 }
 
-// TestHostsOfMAASAlone: with LXD chosen to make VMs, VM hosts that somebody registered in
-// MAAS do not count, and that is said.
+// TestHostsOfMAASAlone: with --composer=lxd, VM hosts that somebody registered in MAAS do not
+// count, and the condition says so.
 func TestHostsOfMAASAlone(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
@@ -54,8 +54,8 @@ func TestHostsOfMAASAlone(t *testing.T) {
 	}
 }
 
-// TestZonesOfATemplateThatCannotBe: what is wrong with a template its machines say;
-// it keeps no zone away.
+// TestZonesOfATemplateThatCannotBe: an invalid template removes no zone from the cluster. The
+// conditions of its machines say what is wrong.
 func TestZonesOfATemplateThatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, zoneModel(), withControlPlane("KubeadmControlPlane"), kubeadmControlPlane(),

@@ -94,9 +94,9 @@ func TestWatchFilter(t *testing.T) {
 	}
 }
 
-// TestDeletion: machines go first, then the name, then the object; a name that was
+// TestDeletionOrder: machines go first, then the name, then the object; a name that was
 // never made needs no MAAS.
-func TestDeletion(t *testing.T) {
+func TestDeletionOrder(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
 	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
@@ -369,8 +369,8 @@ func TestAPIServerAvailable(t *testing.T) {
 	}
 }
 
-// TestEvents: each change is told once.
-func TestEvents(t *testing.T) {
+// TestOneEventForEachChange: each change is told once.
+func TestOneEventForEachChange(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az9"} })
 	w.reconcileUntilSteady()

@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/cluster"
 )
 
-// TestEndpoint: what somebody gave is kept, and only what nobody gave is made up.
-func TestEndpoint(t *testing.T) {
+// TestControlPlaneEndpoint: what somebody gave is kept, and only what nobody gave is made up.
+func TestControlPlaneEndpoint(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

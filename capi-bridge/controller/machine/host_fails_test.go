@@ -13,24 +13,23 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestAnotherHost: a host dies while MAAS composes a VM on it. In the end another
-// one has the VM, there is one, and where MAAS has lost sight of an instance, the
-// machine says so.
+// TestAnotherHost: a host dies while MAAS composes a VM on it. At the end there is one VM, on
+// another host. If MAAS does not know an instance that LXD made, a condition says so.
 func TestAnotherHost(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		into   time.Duration // of the call, of which MAAS needs a second after the first 200 ms
-		waits  bool          // for the host to be back
-		left   bool          // on the dead host, unknown to MAAS
+		into   time.Duration // into the compose, which waits 200 ms and then takes a second
+		waits  bool          // the machine waits until the host is back
+		left   bool          // an instance that MAAS does not know stays on the dead host
 	}{
-		"Unasked": {reason: "LXD is not asked: MAAS does not reach it.", into: 100 * time.Millisecond},
+		"Unasked": {reason: "MAAS cannot reach LXD, so LXD makes no instance.", into: 100 * time.Millisecond},
 		"Making": {
-			reason: "LXD makes the instance; MAAS cannot look at it, and has no machine for it.",
+			reason: "LXD makes the instance. MAAS cannot read it, and so makes no machine for it.",
 			into:   500 * time.Millisecond, left: true,
 		},
 		"Made": {
-			reason: "MAAS has a machine that it cannot turn on. Deleting that now would leave its instance.",
+			reason: "MAAS has a machine and cannot turn it on. A delete would leave its instance in LXD.",
 			into:   900 * time.Millisecond, waits: true,
 		},
 	}
@@ -51,7 +50,7 @@ func TestAnotherHost(t *testing.T) {
 				}
 				m := w.reconcileUntilReady("web")
 				if host := *m.Status.LXDHost; host == dead || w.maasMachine(*m.Spec.SystemID).Host != host {
-					t.Errorf("%s It is on %s, and %s died", tc.reason, host, dead)
+					t.Errorf("%s\nthe VM is on %s, and %s died", tc.reason, host, dead)
 				}
 				if tc.left {
 					w.wantCondition(m, infrav1.LXDVMCreatedCondition, metav1.ConditionTrue, infrav1.LXDVMCreatedReason, "more than once", dead)
@@ -64,8 +63,8 @@ func TestAnotherHost(t *testing.T) {
 	}
 }
 
-// stopHostDuringCompose has the host die on which the first VM is composed, some time into that.
-// Its name is sent then.
+// stopHostDuringCompose stops the host of the first compose, some time after the compose began.
+// Then it sends the name of the host.
 func (w *machineWorld) stopHostDuringCompose(into time.Duration) <-chan string {
 	w.sim.AddFault(sim.Fault{Op: "compose", Nth: 1, Kind: sim.FaultDelay, Delay: 200 * time.Millisecond})
 	died := make(chan string, 1)
@@ -94,17 +93,17 @@ func (w *machineWorld) setLXDCondition(host string, c sim.Condition) {
 	}
 }
 
-// wantOnlyInstanceLeft checks that nothing is left but the instance that is to be left.
+// wantOnlyInstanceLeft checks that only the instance on the dead host is left, or nothing.
 func (w *machineWorld) wantOnlyInstanceLeft(left bool, host string) {
 	w.t.Helper()
 	all := w.sim.Instances()
 	if left != (len(all) == 1) || left && all[0].Host != host {
-		w.t.Errorf("in LXD: %+v", all)
+		w.t.Errorf("LXD has %+v", all)
 	}
 	if vms := slices.DeleteFunc(w.sim.Machines(), func(m sim.Machine) bool { return m.Host == "" }); len(vms) > 0 {
-		w.t.Errorf("in MAAS: %+v", vms)
+		w.t.Errorf("MAAS has %+v", vms)
 	}
 	if rows, err := w.ledger.Rows(w.t.Context()); err != nil || len(rows) > 0 {
-		w.t.Errorf("left in the ledger: %v, %v", rows, err)
+		w.t.Errorf("the ledger has %v, %v", rows, err)
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestWrongValues: what cannot be is a condition with a sentence and a hint, and
-// nothing is made, nor is MAAS asked again and again.
+// TestWrongValues: a spec that cannot be met becomes a condition with a sentence and a hint.
+// The manager makes nothing, and asks MAAS seldom.
 func TestWrongValues(t *testing.T) {
 	vm := func(f func(*infrav1.MaasMachineSpec)) infrav1.MaasMachineSpec {
 		spec := controllertest.VMMachineSpec()
@@ -67,36 +67,36 @@ func TestWrongValues(t *testing.T) {
 		"Bridge": {"No host has such a bridge.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.LXDConfig.Network = &infrav1.LXDNetworkConfig{Bridge: "br9"} }),
 			infrav1.InvalidSpecReason, []string{"br9", "br0"}},
-		"VLAN": {"A VLAN alone does not say which subnet.",
+		"VLAN": {"A VLAN can have several subnets, so the NIC must name one.",
 			vm(func(s *infrav1.MaasMachineSpec) {
 				s.LXDConfig.Network = &infrav1.LXDNetworkConfig{Interfaces: []infrav1.LXDInterface{{Name: "eth0", VLAN: ptr.To[int32](5)}}}
 			}), infrav1.InvalidSpecReason, []string{"eth0", "subnet"}},
-		"VLANOfSubnet": {"The subnet is on another one.",
+		"VLANOfSubnet": {"The subnet is on another VLAN.",
 			nic(infrav1.LXDInterface{Subnet: "10.77.0.0/24", VLAN: ptr.To[int32](5)}), infrav1.InvalidSpecReason, []string{"eth0", "VLAN 5", "10.77.0.0/24", "VLAN 0"}},
-		"VLANOfAddress": {"Its subnet is on another one.",
+		"VLANOfAddress": {"The subnet of the address is on another VLAN.",
 			nic(infrav1.LXDInterface{IP: "10.77.0.40", VLAN: ptr.To[int32](5)}), infrav1.InvalidSpecReason, []string{"eth0", "VLAN 5", "10.77.0.0/24"}},
-		"VLANOfBridge": {"The bridge's subnet is on another one.",
+		"VLANOfBridge": {"The subnet of the bridge is on another VLAN.",
 			nic(infrav1.LXDInterface{Bridge: "maasbr0", VLAN: ptr.To[int32](5)}), infrav1.InvalidSpecReason, []string{"maasbr0"}},
-		"BridgeOfSubnet": {"No host has that bridge there.",
+		"BridgeOfSubnet": {"No host has a bridge of that name on the subnet.",
 			nic(infrav1.LXDInterface{Subnet: "10.77.0.0/24", Bridge: "br9"}), infrav1.InvalidSpecReason, []string{"eth0", "br9", "10.77.0.0/24", "maasbr0"}},
-		"BridgeOfAddress": {"No host has that bridge there.",
+		"BridgeOfAddress": {"No host has a bridge of that name on the subnet of the address.",
 			nic(infrav1.LXDInterface{IP: "10.77.0.40", Bridge: "br9"}), infrav1.InvalidSpecReason, []string{"eth0", "br9", "10.77.0.0/24"}},
-		"LinkUp": {"MAAS gives each NIC an address.",
+		"LinkUp": {"MAAS gives each NIC of a VM an address, so link_up is impossible.",
 			vm(func(s *infrav1.MaasMachineSpec) {
 				s.LXDConfig.Network = &infrav1.LXDNetworkConfig{Interfaces: []infrav1.LXDInterface{{Name: "eth0", Subnet: "10.77.0.0/24", Mode: infrav1.LinkUp}}}
 			}), infrav1.InvalidSpecReason, []string{"eth0", "link_up"}},
-		"Profile": {"MAAS gives VMs the profile that it wants.",
+		"Profile": {"MAAS chooses the profile of a VM by itself.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.LXDConfig.Profile = ptr.To("fast") }), infrav1.ProfileNotFoundReason, []string{"spec.lxdConfig.profile", "fast", "MAAS always uses its own", "composer"}},
 		"Project": {"No host has such a project.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.LXDConfig.Project = ptr.To("nosuch") }), infrav1.ProjectNotFoundReason, []string{"nosuch", "default"}},
-		"ProjectOfHost": {"The host has another project.",
+		"ProjectOfHost": {"MAAS uses another LXD project on that host.",
 			vm(func(s *infrav1.MaasMachineSpec) {
 				s.LXDConfig.Project, s.LXDConfig.VMHost = ptr.To("nosuch"), ptr.To("host1")
 			}), infrav1.ProjectNotFoundReason, []string{"nosuch", "default"}},
-		"StaticIPOfMetal": {"No subnet of MAAS has it.",
+		"StaticIPOfMetal": {"The address is in no subnet of MAAS.",
 			metal(func(s *infrav1.MaasMachineSpec) { s.StaticIP = &infrav1.StaticIP{IP: "192.168.9.9", Short: true} }),
 			infrav1.StaticIPUnavailableReason, []string{"spec.staticIP", "192.168.9.9"}},
-		"StaticIPOfMetalDynamic": {"MAAS lends it to guests.",
+		"StaticIPOfMetalDynamic": {"MAAS lends addresses of the dynamic range by DHCP.",
 			metal(func(s *infrav1.MaasMachineSpec) { s.StaticIP = &infrav1.StaticIP{IP: "10.77.0.200", Short: true} }),
 			infrav1.StaticIPUnavailableReason, []string{"spec.staticIP", "10.77.0.200"}},
 		"Host": {"MAAS has no such VM host.",
@@ -113,19 +113,19 @@ func TestWrongValues(t *testing.T) {
 		"StoragePool": {"No host has such a storage pool.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.LXDConfig.Storage = &infrav1.LXDStorageConfig{Pool: "nosuch"} }),
 			infrav1.InvalidSpecReason, []string{"spec.lxdConfig.storage", "nosuch", "default"}},
-		"HostTag": {"No host carries the tag.",
+		"HostTag": {"No host has the tag.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.Tags = []string{"gpu"} }), infrav1.InsufficientResourcesReason, []string{"gpu"}},
-		"Room": {"No host has the room.",
+		"Room": {"No host has so many cores.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.MinCPU = ptr.To(99) }), infrav1.InsufficientResourcesReason, []string{"no VM host fits"}},
-		"StaticIPMalformed": {"It is no address.",
+		"StaticIPMalformed": {"The text is not an IP address.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.StaticIP = &infrav1.StaticIP{IP: "10.77.0.300", Short: true} }), infrav1.InvalidSpecReason, []string{"staticIP", "10.77.0.300"}},
-		"StaticIPNowhere": {"No subnet of MAAS has it.",
+		"StaticIPNowhere": {"The address is in no subnet of MAAS.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.StaticIP = &infrav1.StaticIP{IP: "192.168.9.9", Short: true} }), infrav1.StaticIPUnavailableReason, []string{"192.168.9.9", "10.77.0.0/24"}},
-		"StaticIPDynamic": {"MAAS lends it to guests.",
+		"StaticIPDynamic": {"MAAS lends addresses of the dynamic range by DHCP.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.StaticIP = &infrav1.StaticIP{IP: "10.77.0.200", Short: true} }), infrav1.StaticIPUnavailableReason, []string{"10.77.0.200"}},
-		"StaticIPWaits": {"Somebody else is to fill it in.",
+		"StaticIPWaits": {"Another controller fills in the address later.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.StaticIP = &infrav1.StaticIP{CIDR: "10.77.0.0/24"} }), infrav1.WaitingForStaticIPReason, []string{"staticIP"}},
-		"Size": {"No machine is that large.",
+		"Size": {"No machine in MAAS has so many cores.",
 			metal(func(s *infrav1.MaasMachineSpec) { s.MinCPU = ptr.To(999) }), infrav1.WaitingForMachineReason, []string{"999 cores"}},
 	}
 	for name, tc := range cases {
@@ -140,16 +140,16 @@ func TestWrongValues(t *testing.T) {
 				for time.Since(begun) < 10*time.Minute {
 					pause := w.reconcileOnce("bad").RequeueAfter
 					if pause < 20*time.Second {
-						t.Fatalf("comes back after %s", pause)
+						t.Fatalf("the manager asks again after %s", pause)
 					}
 					time.Sleep(pause)
 				}
 				w.wantOnlyReads()
 				if events := w.takeEvents(); len(events) > 0 {
-					t.Errorf("told again: %v", events)
+					t.Errorf("the same problem causes more events: %v", events)
 				}
 				if left := w.sim.Instances(); len(left) > 0 {
-					t.Errorf("%s; and yet there is %v", tc.why, left)
+					t.Errorf("%s\nLXD has an instance: %v", tc.why, left)
 				}
 				w.removeMachine("bad")
 			})
@@ -157,8 +157,8 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// TestNamedHostAndFailureDomain: a control plane that names a host and a zone for
-// each machine does not get machines elsewhere than it believes.
+// TestNamedHostAndFailureDomain: a template may name a host, while the control plane names a
+// zone. If the host is in another zone, the machine is refused.
 func TestNamedHostAndFailureDomain(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		spec := controllertest.VMMachineSpec()
@@ -176,8 +176,8 @@ func TestNamedHostAndFailureDomain(t *testing.T) {
 	})
 }
 
-// TestBootstrapData: what is to be booted must be there, and of a kind that
-// cloud-init reads. Secrets are named, never shown.
+// TestBootstrapData: a machine needs bootstrap data that cloud-init can read. A condition names
+// their Secret and never shows its content.
 func TestBootstrapData(t *testing.T) {
 	cases := map[string]struct {
 		why, says string
@@ -185,7 +185,7 @@ func TestBootstrapData(t *testing.T) {
 		reason    string
 	}{
 		"Ignition": {"MAAS's images boot with cloud-init.", "cloud-config", func(s *corev1.Secret) { s.Data["format"] = []byte("ignition") }, infrav1.InvalidSpecReason},
-		"Empty":    {"The Secret is there before its data.", "no key", func(s *corev1.Secret) { s.Data = nil }, infrav1.WaitingForBootstrapDataReason},
+		"Empty":    {"The bootstrap provider makes the Secret before it writes the data.", "no key", func(s *corev1.Secret) { s.Data = nil }, infrav1.WaitingForBootstrapDataReason},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -203,14 +203,14 @@ func TestBootstrapData(t *testing.T) {
 				m := w.reconcileUntil("web", infrav1.ReadyCondition, tc.reason)
 				w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, tc.reason, tc.says)
 				if text := conditionSummary(m) + strings.Join(w.takeEvents(), ""); strings.Contains(text, "kubeadm") {
-					t.Errorf("bootstrap data are told: %s", text)
+					t.Errorf("a condition or an event shows bootstrap data: %s", text)
 				}
 			})
 		})
 	}
 }
 
-// newNoSecretsReader is an API that lets nobody read Secrets.
+// newNoSecretsReader returns a reader whose API forbids to read Secrets.
 func newNoSecretsReader(api client.WithWatch) client.Reader {
 	return interceptor.NewClient(api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -222,8 +222,8 @@ func newNoSecretsReader(api client.WithWatch) client.Reader {
 	})
 }
 
-// TestBootstrapDataThatCannotBeRead: that is no fault of MAAS's, and it is told as
-// what it is, until it can be read.
+// TestBootstrapDataThatCannotBeRead: the condition names the Secret and does not blame MAAS.
+// The machine continues when the Secret can be read.
 func TestBootstrapDataThatCannotBeRead(t *testing.T) {
 	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestBootstrapDataThatCannotBeRead(t *testing.T) {
 					"web-boot", "forbidden", "namespace "+fleetNamespace)
 				for _, c := range m.Status.Conditions {
 					if c.Reason == infrav1.MAASUnavailableReason {
-						t.Errorf("MAAS is blamed:\n%s", conditionSummary(m))
+						t.Errorf("a condition blames MAAS:\n%s", conditionSummary(m))
 					}
 				}
 				w.APIReader = mayRead
@@ -247,8 +247,8 @@ func TestBootstrapDataThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWaitsForPrerequisites: nothing is made before the cluster's infrastructure and the
-// bootstrap data are there, and none of that stops a deletion.
+// TestWaitsForPrerequisites: the manager makes nothing before the cluster's infrastructure and
+// the bootstrap data exist. A machine can be deleted without them.
 func TestWaitsForPrerequisites(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.addMachine("early", controllertest.VMMachineSpec(), func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.Bootstrap.DataSecretName = nil })
@@ -270,9 +270,9 @@ func TestWaitsForPrerequisites(t *testing.T) {
 	})
 }
 
-// TestCredentials: without them nothing is begun, what runs goes on, and what is
-// being deleted waits, and says what leads out of it.
-func TestCredentials(t *testing.T) {
+// TestMissingCredentials: without credentials, the manager starts no machine, and a running one
+// stays ready. A machine that is being deleted waits, and a condition says what to do.
+func TestMissingCredentials(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.siteErr = &controller.CredentialsError{Message: "there is no Secret maas-credentials", Hint: "Make it."}
 		w.addMachine("web", controllertest.VMMachineSpec(), nil)
@@ -283,7 +283,7 @@ func TestCredentials(t *testing.T) {
 		w.siteErr = &controller.CredentialsError{Message: "there is no Secret maas-credentials", Hint: "Make it."}
 		w.reconcileOnce("web")
 		if !conditions.IsTrue(w.getMachine("web"), infrav1.ReadyCondition) {
-			t.Errorf("a running machine is not ready because a Secret is lost: %s", conditionSummary(w.getMachine("web")))
+			t.Errorf("a running machine is not ready, because a Secret is missing: %s", conditionSummary(w.getMachine("web")))
 		}
 		w.markDeleted("web")
 		m = w.reconcileUntil("web", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
@@ -291,12 +291,12 @@ func TestCredentials(t *testing.T) {
 		w.siteErr = nil
 		w.reconcileUntilGone("web")
 		if left := w.sim.Instances(); len(left) != 0 {
-			t.Errorf("left in LXD: %v", left)
+			t.Errorf("LXD still has %v", left)
 		}
 	})
 }
 
-// TestWrongKey: a key that MAAS does not take is told without showing it.
+// TestWrongKey: a condition reports a key that MAAS refuses, and does not show the key.
 func TestWrongKey(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.sim.AddFault(sim.Fault{Kind: sim.FaultStatus, Status: 401, Body: "Authorization Error: " + w.sim.APIKey()})
@@ -304,7 +304,7 @@ func TestWrongKey(t *testing.T) {
 		m := w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.IdentityNotReadyReason)
 		for _, part := range strings.Split(w.sim.APIKey(), ":") {
 			if text := conditionSummary(m) + strings.Join(w.takeEvents(), ""); strings.Contains(text, part) {
-				t.Errorf("the key is told: %s", text)
+				t.Errorf("a condition or an event shows the key: %s", text)
 			}
 		}
 	})

@@ -175,8 +175,8 @@ func TestAtRestMachinesAreOnlyLookedAt(t *testing.T) {
 	})
 }
 
-// TestPaused: nothing is done to what is paused, not even when it is deleted.
-func TestPaused(t *testing.T) {
+// TestPausedMachine: nothing is done to what is paused, not even when it is deleted.
+func TestPausedMachine(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.addMachine("web", controllertest.VMMachineSpec(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) {
 			m.Annotations = map[string]string{clusterv1.PausedAnnotation: "true"}
@@ -250,8 +250,8 @@ func TestStaticIP(t *testing.T) {
 	}
 }
 
-// TestBridge finds the subnet of the bridge that is named.
-func TestBridge(t *testing.T) {
+// TestSubnetOfABridge finds the subnet of the bridge that is named.
+func TestSubnetOfABridge(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		spec := controllertest.VMMachineSpec()
 		spec.LXDConfig = &infrav1.LXDConfig{Network: &infrav1.LXDNetworkConfig{Bridge: "maasbr0"}}
@@ -263,8 +263,8 @@ func TestBridge(t *testing.T) {
 	})
 }
 
-// TestProject puts a VM on a host of the project that it names.
-func TestProject(t *testing.T) {
+// TestHostOfAProject puts a VM on a host of the project that it names.
+func TestHostOfAProject(t *testing.T) {
 	model := machineModel()
 	model.Hosts[1].Project = "prod"
 	runInFleet(t, model, func(t *testing.T, w *machineWorld) {

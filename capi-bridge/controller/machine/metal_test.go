@@ -18,9 +18,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestMetal takes a machine that MAAS has, by all that is asked of it, and gives
+// TestBareMetalLifecycle takes a machine that MAAS has, by all that is asked of it, and gives
 // it back.
-func TestMetal(t *testing.T) {
+func TestBareMetalLifecycle(t *testing.T) {
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		spec := controllertest.MetalMachineSpec()
 		spec.Tags, spec.DeployInMemory = []string{"gpu", "nvme"}, true

@@ -19,6 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
@@ -35,7 +36,7 @@ func (s nodeLink) reconcile(ctx context.Context, _ observation) time.Duration {
 	state, err := s.ensureProviderID(ctx)
 	switch {
 	case err != nil:
-		s.setFalse(kind, infrav1.WorkloadClusterUnreachableReason, problem.WithoutLocalPort(err.Error()))
+		s.setFalse(kind, infrav1.WorkloadClusterUnreachableReason, problem.WithoutLocalPort(engine.ErrorText(err)))
 	case state == nodeUnreachable:
 		s.setFalse(kind, infrav1.WorkloadClusterUnreachableReason, "the API of the workload cluster cannot be reached yet")
 	case state == nodeMissing:

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// TestNoSwap: no machine of a cluster has swap, for a kubelet does not start with
-// it. A VM takes no call more for that.
+// TestNoSwap: no machine of a cluster has swap, because a kubelet refuses to start with it. A
+// VM needs no additional call for that.
 func TestNoSwap(t *testing.T) {
 	t.Parallel()
 	of := func(spec infrav1.MaasMachineSpec, image string) infrav1.MaasMachineSpec {
@@ -28,12 +28,12 @@ func TestNoSwap(t *testing.T) {
 		hosts  bool
 		puts   int
 	}{
-		"VM":          {"swap_size goes with the mark; the other PUT says that the VM is finished.", controllertest.VMMachineSpec(), false, 2},
-		"Metal":       {"Allocated metal is marked by owner data, so swap_size is a PUT of its own.", controllertest.MetalMachineSpec(), false, 1},
-		"Host":        {"A host of the cluster runs a kubelet, too.", controllertest.MetalMachineSpec(), true, 1},
-		"CustomVM":    {"MAAS passes swap_size on for Ubuntu alone: cloud-init turns swap off.", of(controllertest.VMMachineSpec(), "custom/k8s-1-36"), false, 2},
-		"CustomMetal": {"The same on bare metal.", of(controllertest.MetalMachineSpec(), "custom/k8s-1-36"), false, 1},
-		"CustomHost":  {"The same on a host, beside what sets LXD up.", of(controllertest.MetalMachineSpec(), "custom/k8s-1-36"), true, 1},
+		"VM":          {"One PUT sets the mark and swap_size. The other says that the VM is finished.", controllertest.VMMachineSpec(), false, 2},
+		"Metal":       {"The mark of bare metal is in its owner data, so swap_size needs a PUT of its own.", controllertest.MetalMachineSpec(), false, 1},
+		"Host":        {"A VM host that belongs to the cluster runs a kubelet, too.", controllertest.MetalMachineSpec(), true, 1},
+		"CustomVM":    {"MAAS applies swap_size only to Ubuntu images, so user-data turns swap off.", of(controllertest.VMMachineSpec(), "custom/k8s-1-36"), false, 2},
+		"CustomMetal": {"On bare metal, too, MAAS applies swap_size only to Ubuntu images.", of(controllertest.MetalMachineSpec(), "custom/k8s-1-36"), false, 1},
+		"CustomHost":  {"The user-data of a VM host turns swap off and also sets up LXD.", of(controllertest.MetalMachineSpec(), "custom/k8s-1-36"), true, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,22 +48,22 @@ func TestNoSwap(t *testing.T) {
 					m = w.reconcileUntil("web", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
 				}
 				if w.maasMachine(*m.Spec.SystemID).SwapOn {
-					t.Errorf("%s\nit has swap", tc.reason)
+					t.Errorf("%s\nthe machine has swap", tc.reason)
 				}
 				if n := w.sim.Journal().Count("PUT machines/{id}/"); n != tc.puts {
 					t.Errorf("%s\n%d PUTs of the machine, want %d", tc.reason, n, tc.puts)
 				}
 				data, err := w.sim.UserData(*m.Spec.SystemID)
 				if err != nil || !strings.Contains(string(data), "kubeadm join") {
-					t.Errorf("the bootstrap data are lost: %v\n%s", err, data)
+					t.Errorf("the user-data lacks the bootstrap data: %v\n%s", err, data)
 				}
 			})
 		})
 	}
 }
 
-// TestSwapIsLeft: the metal that was released keeps swap_size, and the next life
-// asks for nothing again.
+// TestSwapIsLeft: a released machine keeps its swap_size, so its next deployment does not set it
+// again.
 func TestSwapIsLeft(t *testing.T) {
 	t.Parallel()
 	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
@@ -74,25 +74,25 @@ func TestSwapIsLeft(t *testing.T) {
 		w.addMachine("two", controllertest.MetalMachineSpec(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) { m.Spec.Tags = []string{"nvme"} })
 		m := w.reconcileUntilReady("two")
 		if n := w.sim.Journal().Count("PUT machines/{id}/"); n != 0 {
-			t.Errorf("%d PUTs of the machine, and its swap_size is 0 already", n)
+			t.Errorf("%d PUTs of the machine, although its swap_size is 0 already", n)
 		}
 		if w.maasMachine(*m.Spec.SystemID).SwapOn {
-			t.Error("it has swap")
+			t.Error("the machine has swap")
 		}
 	})
 }
 
-// TestDataOfOtherProgramsStay: an image may have another program than cloud-init read its
-// bootstrap data, which have to reach it as they are. That its swap stays is told.
+// TestDataOfOtherProgramsStay: in some images, another program than cloud-init reads the
+// bootstrap data. The data arrive unchanged, and a warning says that swap stays on.
 func TestDataOfOtherProgramsStay(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, data string
 		refused      string // a part of the message
 	}{
-		"Talos":      {reason: "Talos takes one YAML document.", data: "version: v1alpha1\nmachine:\n  type: worker\n"},
-		"Ignition":   {reason: "Ignition takes JSON.", data: `{"ignition":{"version":"3.4.0"}}`},
-		"BrokenMIME": {reason: "It is for cloud-init, which would not run it.", data: "MIME-Version: 1.0\nno header\n", refused: "malformed"},
+		"Talos":      {reason: "Talos reads exactly one YAML document.", data: "version: v1alpha1\nmachine:\n  type: worker\n"},
+		"Ignition":   {reason: "Ignition reads only JSON.", data: `{"ignition":{"version":"3.4.0"}}`},
+		"BrokenMIME": {reason: "MIME data are for cloud-init, which does not run malformed ones.", data: "MIME-Version: 1.0\nno header\n", refused: "malformed"},
 	}
 	for name, tc := range cases {
 		for kind, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "Metal": controllertest.MetalMachineSpec()} {
@@ -117,13 +117,13 @@ func TestDataOfOtherProgramsStay(t *testing.T) {
 					}
 					m := w.reconcileUntilReady("web")
 					if data, err := w.sim.UserData(*m.Spec.SystemID); err != nil || string(data) != tc.data {
-						t.Errorf("%s\nit gets (%v):\n%s", tc.reason, err, data)
+						t.Errorf("%s\nthe machine gets (%v):\n%s", tc.reason, err, data)
 					}
 					w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionTrue, infrav1.MachineDeployedReason, "swap")
 					if told := w.takeEvents(); !slices.ContainsFunc(told, func(e string) bool {
 						return strings.HasPrefix(e, "Warning") && strings.Contains(e, "swap")
 					}) {
-						t.Errorf("nobody is warned: %q", told)
+						t.Errorf("no event warns of swap: %q", told)
 					}
 				})
 			})

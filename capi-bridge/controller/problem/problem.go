@@ -61,7 +61,7 @@ func FromError(err error) Problem {
 // fromErrorType converts an error by its type, which says most, else by its
 // sentinel.
 func fromErrorType(err error) Problem {
-	p := Problem{Reason: infrav1.MAASUnavailableReason, Message: WithoutLocalPort(err.Error()), RetryAfter: requeue.RetryAfter}
+	p := Problem{Reason: infrav1.MAASUnavailableReason, Message: WithoutLocalPort(engine.ErrorText(err)), RetryAfter: requeue.RetryAfter}
 	if missing, ok := errors.AsType[*controller.CredentialsError](err); ok {
 		p.Reason, p.RetryAfter = infrav1.IdentityNotReadyReason, cmp.Or(missing.RecheckAfter, requeue.CredentialsAfter)
 		return p.WithHint(missing.Hint)
@@ -152,7 +152,7 @@ func specMessage(err error) string {
 	for _, e := range splitErrors(err) {
 		var spec *engine.SpecError
 		if !errors.As(e, &spec) {
-			said = append(said, e.Error())
+			said = append(said, engine.ErrorText(e))
 			continue
 		}
 		field := specField(spec.Field)

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,6 +26,35 @@ func TestLastingProblemStaysEqual(t *testing.T) {
 	} {
 		if got := FromError(errors.New(said)).Message; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestContextEndInPlainWords: people read a condition, so it has no words of Go's context package.
+func TestContextEndInPlainWords(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"Deadline":  {"A call took too long.", fmt.Errorf("cannot list machines: %w", context.DeadlineExceeded), "cannot list machines: the time is up"},
+		"Cancelled": {"The manager stops.", fmt.Errorf("cannot list machines: %w", context.Canceled), "cannot list machines: it was interrupted"},
+		"Typed": {
+			"The engine's error has a cause.",
+			&engine.Error{Type: engine.HostUnavailable, Host: "h1", Message: "cannot read its storage pools", Hint: "Look at LXD.", Err: context.DeadlineExceeded},
+			"LXD HostUnavailable: cannot read its storage pools (VM host h1): the time is up. Look at LXD.",
+		},
+		"BesideSpec": {
+			"Two checks failed, and only one of them is about a field.",
+			errors.Join(&engine.SpecError{Field: fieldpath.New("zone"), Message: "MAAS has no such zone"}, fmt.Errorf("cannot list images: %w", context.DeadlineExceeded)),
+			"spec.failureDomain: MAAS has no such zone; cannot list images: the time is up",
+		},
+		"BareSentinel": {"A sentinel is for programs.", fmt.Errorf("rack is away: %w", engine.ErrUnavailable), "rack is away"},
+		"TextOfMAAS":   {"MAAS's own text stays as it is.", errors.New("MAAS says: context deadline exceeded"), "MAAS says: context deadline exceeded"},
+	} {
+		if got := FromError(tc.err).Message; got != tc.want {
+			t.Errorf("%s: %s\ngot %q, want %q", name, tc.reason, got, tc.want)
 		}
 	}
 }

@@ -115,8 +115,8 @@ func (d *testRegister) issueClient(t *testing.T, name string, valid time.Duratio
 	return text, public
 }
 
-// TestIdentify: a client is identified by its certificate, or gets the reason why not.
-func TestIdentify(t *testing.T) {
+// TestIdentifyClient: a client is identified by its certificate, or gets the reason why not.
+func TestIdentifyClient(t *testing.T) {
 	t.Parallel()
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
 	cases := map[string]struct {
@@ -275,7 +275,7 @@ func TestFileOfClient(t *testing.T) {
 	}
 }
 
-func TestRegister(t *testing.T) {
+func TestRegisterOfClients(t *testing.T) {
 	t.Parallel()
 	d := newTestRegister(t)
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
@@ -355,6 +355,30 @@ func TestRights(t *testing.T) {
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: got %t", name, tc.got)
+		}
+	}
+}
+
+// TestIsMAASAddress: a region is a mark or an address, and the two cannot be confused.
+func TestIsMAASAddress(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		region string
+		want   bool
+	}{
+		"Mark":     {"A mark has only letters and digits.", "PM7QYTLEWO3BYX4MC5VB2WNBAE", false},
+		"Wildcard": {"The wildcard means all regions.", Wildcard, false},
+		"Empty":    {"An empty text names no MAAS.", "", false},
+		"Row":      {"The ledger calls a MAAS without a mark by host, port and path.", "maas.example:5240/MAAS", true},
+		"URL":      {"A user may write the URL.", "http://maas.example:5240/MAAS", true},
+		"Host":     {"A mark has no dot.", "maas.example", true},
+		"HostPort": {"A mark has no colon.", "maas:5240", true},
+		"HostPath": {"A mark has no slash.", "maas/MAAS", true},
+		"IPv6":     {"An IPv6 address has colons.", "[2001:db8::1]:5240/MAAS", true},
+	} {
+		if got := IsMAASAddress(tc.region); got != tc.want {
+			t.Errorf("%s: %s\ngot %t for %q", name, tc.reason, got, tc.region)
 		}
 	}
 }

@@ -53,6 +53,10 @@ func OwnerPrefix(owner string) string {
 	return owner + "/"
 }
 
+// IsMAASAddress tells the address or URL of a MAAS from the mark of a region, which has only
+// letters and digits.
+func IsMAASAddress(region string) bool { return strings.ContainsAny(region, ".:/") }
+
 // Client is a registered client of the service.
 type Client struct {
 	Name string

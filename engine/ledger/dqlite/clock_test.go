@@ -11,9 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestClocks: a node whose clock is an hour behind finds that out, even if it leads. The other
+// TestClockOfANodeIsBehind: a node whose clock is an hour behind finds that out, even if it leads. The other
 // nodes are not affected.
-func TestClocks(t *testing.T) {
+func TestClockOfANodeIsBehind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
 	clocks := []time.Duration{0, 0, -time.Hour}

@@ -152,9 +152,9 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestMembers: a stopped node comes back. A node that lost its disk is refused until it was
+// TestNodeLeavesAndReturns: a stopped node comes back. A node that lost its disk is refused until it was
 // removed.
-func TestMembers(t *testing.T) {
+func TestNodeLeavesAndReturns(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
 	members, err := c.nodes[1].Members(c.ctx())

@@ -236,9 +236,9 @@ func TestOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestElection: a node of another protocol is no error while a node of this protocol waits for a
+// TestElectionBesideAnotherProtocol: a node of another protocol is no error while a node of this protocol waits for a
 // leader.
-func TestElection(t *testing.T) {
+func TestElectionBesideAnotherProtocol(t *testing.T) {
 	t.Parallel()
 	newer := newTestNode(t)
 	electing := newer.addNode()

@@ -225,8 +225,8 @@ func TestLostReplyAndMemory(t *testing.T) {
 	}
 }
 
-// TestRefused: a client without the right gets an error that says so, and nothing is written.
-func TestRefused(t *testing.T) {
+// TestForbiddenCalls: a client without the right gets an error that says so, and nothing is written.
+func TestForbiddenCalls(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	ci := w.connectClient("ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"})
@@ -283,9 +283,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHolders: a client continues its own close. It neither continues nor ends another client's
+// TestHolderOfAHostClose: a client continues its own close. It neither continues nor ends another client's
 // close, even with the same holder.
-func TestHolders(t *testing.T) {
+func TestHolderOfAHostClose(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	a, b := w.connectClient("a", allRights).Region("mark"), w.connectClient("b", allRights).Region("mark")
@@ -313,8 +313,8 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestCertificates: errors say what is wrong with the certificate of either side.
-func TestCertificates(t *testing.T) {
+// TestCertificateErrors: errors say what is wrong with the certificate of either side.
+func TestCertificateErrors(t *testing.T) {
 	t.Parallel()
 	w, stranger := newTestNode(t), newTestNode(t)
 	good := w.addClient("ci", allRights)
@@ -337,8 +337,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestRevoked revokes a client while its connection is open.
-func TestRevoked(t *testing.T) {
+// TestRevokedClient revokes a client while its connection is open.
+func TestRevokedClient(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	client := w.connectClient("ci", allRights)
@@ -391,8 +391,8 @@ func TestRenewedFiles(t *testing.T) {
 	}
 }
 
-// TestExpired lets a certificate expire while its connection is open.
-func TestExpired(t *testing.T) {
+// TestExpiredCertificate lets a certificate expire while its connection is open.
+func TestExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	var later atomic.Int64
@@ -459,8 +459,8 @@ func sshServerAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestVersions: the client recognises a service of another protocol, whatever it answers.
-func TestVersions(t *testing.T) {
+// TestProtocolVersions: the client recognises a service of another protocol, whatever it answers.
+func TestProtocolVersions(t *testing.T) {
 	t.Parallel()
 	for theirs, says := range map[string]string{
 		"2 abcdef": "is newer than this program", "0 abcdef": "is older than this program", "1 abcdef": "is another build than this program",
@@ -495,8 +495,8 @@ func TestNewerClient(t *testing.T) {
 	wantRefusal(t, "An old service serves no new client.", err, engine.ErrConflict, "the client is newer than the ledger service")
 }
 
-// TestDeadline: a call ends with its caller's time, on both sides.
-func TestDeadline(t *testing.T) {
+// TestCallEndsWithItsDeadline: a call ends with its caller's time, on both sides.
+func TestCallEndsWithItsDeadline(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	w.stop()
@@ -533,8 +533,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestUnreachable: without the service, nothing is placed.
-func TestUnreachable(t *testing.T) {
+// TestUnreachableService: without the service, nothing is placed.
+func TestUnreachableService(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	l := w.connectClient("ci", allRights).Region("mark")
@@ -615,8 +615,8 @@ func TestAwayTogether(t *testing.T) {
 	w.start()
 }
 
-// TestRestarted restarts the service between two calls, and during a call.
-func TestRestarted(t *testing.T) {
+// TestRestartedService restarts the service between two calls, and during a call.
+func TestRestartedService(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	l := w.connectClient("ci", allRights).Region("mark")
@@ -637,8 +637,8 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// TestCrowd lets 32 clients place at once. There is room for ten.
-func TestCrowd(t *testing.T) {
+// TestManyClientsPlaceAtOnce lets 32 clients place at once. There is room for ten.
+func TestManyClientsPlaceAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	const writers, room = 32, 10
@@ -675,8 +675,8 @@ func (w *testNode) countConnections() int {
 	return w.connections
 }
 
-// TestConfig: an invalid configuration is refused before anything is sent.
-func TestConfig(t *testing.T) {
+// TestInvalidConfig: an invalid configuration is refused before anything is sent.
+func TestInvalidConfig(t *testing.T) {
 	t.Parallel()
 	w := newTestNode(t)
 	good := w.addClient("ci", allRights)

@@ -30,8 +30,8 @@ func newReservation(hosts ...engine.Candidate) engine.Reservation {
 	}
 }
 
-// TestChoose: which host a VM gets, and why others are excluded.
-func TestChoose(t *testing.T) {
+// TestChooseHost: which host a VM gets, and why others are excluded.
+func TestChooseHost(t *testing.T) {
 	t.Parallel()
 	small, large, far := newHost("h1", "az1", 1, 1), newHost("h2", "az1", 2, 4), newHost("h3", "az2", 3, 4)
 	unseen := func(loads ...room.Load) func(*room.Occupancy) {
@@ -75,8 +75,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAdd: VMs that are placed one after the other count for each other.
-func TestAdd(t *testing.T) {
+// TestPlacedVMsTakeRoom: VMs that are placed one after the other count for each other.
+func TestPlacedVMsTakeRoom(t *testing.T) {
 	t.Parallel()
 	all := newOccupancy(func(*room.Occupancy) {})
 	hosts := []engine.Candidate{newHost("h1", "az1", 1, 1), newHost("h2", "az1", 2, 2), newHost("h3", "az2", 3, 1)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/bounded"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
@@ -54,15 +55,12 @@ func (r *request) checkRegion(region string) error {
 // and the region's rows move from the address to the mark.
 func (r *request) regionHint(region string) string {
 	var why string
-	if region != "" && !isAddress(region) && slices.ContainsFunc(r.client.Regions, isAddress) {
+	if region != "" && !access.IsMAASAddress(region) && slices.ContainsFunc(r.client.Regions, access.IsMAASAddress) {
 		why = fmt.Sprintf("The client has the address of this MAAS (%s). Now this MAAS has a mark, and the ledger calls it by the mark. ", strings.Join(r.client.Regions, ", "))
 	}
 	return why + fmt.Sprintf("Ask the operator of the ledger service for another client: capi-bridge ledger client add NAME --region %s --prefix %s.",
 		safeText(region), strings.TrimSuffix(r.client.Prefix, "/"))
 }
-
-// isAddress tells the address of a MAAS from a mark, which has no slash.
-func isAddress(region string) bool { return strings.Contains(region, "/") }
 
 // checkKey refuses a key that the client may not write.
 func (r *request) checkKey(key engine.Key) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// TestBounds: calls that no client of ours sends are refused before they reach the ledger.
-func TestBounds(t *testing.T) {
+// TestBoundsOfACall: calls that no client of ours sends are refused before they reach the ledger.
+func TestBoundsOfACall(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxNameBytes+1)
 	row := func(change func(*engine.Row)) wire.Call {
@@ -55,8 +55,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTurns: one client sends no bodies, and so uses up its turns. No other client waits for it.
-func TestTurns(t *testing.T) {
+// TestSlowClientBlocksNoOther: one client sends no bodies, and so uses up its turns. No other client waits for it.
+func TestSlowClientBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	d := newTestService(t)
 	body, slow := io.Pipe()
@@ -95,9 +95,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestLimit: further connections of one address are closed. They are accepted again when one has
+// TestConnectionLimit: further connections of one address are closed. They are accepted again when one has
 // ended.
-func TestLimit(t *testing.T) {
+func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

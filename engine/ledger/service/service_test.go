@@ -119,8 +119,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestLog: each write is one line that says who did what. A read is no line.
-func TestLog(t *testing.T) {
+// TestLogOfWrites: each write is one line that says who did what. A read is no line.
+func TestLogOfWrites(t *testing.T) {
 	t.Parallel()
 	d := newTestService(t)
 	call := wire.Call{Region: "mark", Row: &engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123", Token: "token-of-the-row"}}
@@ -203,8 +203,8 @@ func TestResentWrites(t *testing.T) {
 	})
 }
 
-// TestTimeout: the caller chooses the time of a call, within limits.
-func TestTimeout(t *testing.T) {
+// TestTimeoutOfACall: the caller chooses the time of a call, within limits.
+func TestTimeoutOfACall(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
 		"": defaultTimeout, "x": defaultTimeout, "-1": defaultTimeout, "1500": 1500 * time.Millisecond, "9223372036854775807": maxTimeout,

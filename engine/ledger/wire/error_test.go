@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestErrors: an error arrives at the client as it was in the service.
-func TestErrors(t *testing.T) {
+// TestErrorsKeepTheirType: an error arrives at the client as it was in the service.
+func TestErrorsKeepTheirType(t *testing.T) {
 	t.Parallel()
 	noRoom := &engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room", Hint: "Add a host."}
 	full := &engine.Refusal{Message: "there is no space left", Hint: "Make room.", Err: engine.ErrUnavailable, Everywhere: true}
@@ -76,7 +76,7 @@ func typedError(err error) any {
 	return e
 }
 
-func TestCompare(t *testing.T) {
+func TestCompareProtocol(t *testing.T) {
 	t.Parallel()
 	for other, want := range map[string]ProtocolDifference{
 		ProtocolVersion(): SameProtocol, "2 abc": NewerProtocol, "0 abc": OlderProtocol, "1 abc": OtherFields, "": NoProtocol, "nginx": NoProtocol,

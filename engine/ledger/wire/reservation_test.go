@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestColumns: every field of every candidate arrives, also fields that are added later.
-func TestColumns(t *testing.T) {
+// TestReservationColumns: every field of every candidate arrives, also fields that are added later.
+func TestReservationColumns(t *testing.T) {
 	t.Parallel()
 	arrives := func(r engine.Reservation) bool {
 		text, err := json.Marshal(Call{Reservation: ToColumns(r)})

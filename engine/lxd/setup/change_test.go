@@ -305,7 +305,7 @@ func TestDiskInUse(t *testing.T) {
 	}
 }
 
-func TestListening(t *testing.T) {
+func TestNormalAddress(t *testing.T) {
 	t.Parallel()
 	for have, want := range map[string]string{
 		"[::]:8443": "[::]:8443", ":8443": "[::]:8443", "[::]": "[::]:8443", "*:8443": "[::]:8443", "10.0.0.5": "10.0.0.5:8443",

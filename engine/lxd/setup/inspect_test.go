@@ -38,7 +38,7 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-func TestOutruns(t *testing.T) {
+func TestVersionTooNewForMAAS(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{
 		"": false, "5.0.2": false, "5.21.3": false, "5.21": false, "6.6": false, "6.6.1": false, "6.7": true, "6.7.1": true, "7": true, "7.0.1": true,

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func TestSocket(t *testing.T) {
+func TestSocketPath(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

@@ -52,7 +52,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-func TestKey(t *testing.T) {
+func TestParseAPIKey(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string

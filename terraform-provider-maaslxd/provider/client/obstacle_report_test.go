@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestVerdict checks which obstacles are errors of the plan, and which are warnings.
-func TestVerdict(t *testing.T) {
+// TestObstaclesOfAPlan checks which obstacles are errors of the plan, and which are warnings.
+func TestObstaclesOfAPlan(t *testing.T) {
 	t.Parallel()
 	lasting := engine.Obstacles{Permanent: []error{&engine.SpecError{Field: fieldpath.New("vm_host"), Message: "MAAS has no VM host h9", Err: engine.ErrNotFound}}}
 	passing := engine.Obstacles{Temporary: []error{&engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room"}}}

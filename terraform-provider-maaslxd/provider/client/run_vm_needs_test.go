@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestShortage plans two VMs of 8 GiB, and one of them replaces a VM of 6 GiB.
-func TestShortage(t *testing.T) {
+// TestRoomForAllPlannedVMs plans two VMs of 8 GiB, and one of them replaces a VM of 6 GiB.
+func TestRoomForAllPlannedVMs(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string

@@ -39,9 +39,9 @@ func (c *Client) ReportUnfinished(wait context.Context, diags *diag.Diagnostics,
 		stage := c.describeStoppedPhase(wait, u, err)
 		why = diagnostics.ExplainWaitEnd(wait.Err(), "timeouts.create") + stage
 		if stage == "" || u.ShowsError {
-			why += diagnostics.Paragraph(diagnostics.ErrorText(err))
+			why += diagnostics.Paragraph(engine.ErrorText(err))
 		} else if beside := errorsBesideStop(err); beside != nil {
-			why += diagnostics.Paragraph(diagnostics.ErrorText(beside))
+			why += diagnostics.Paragraph(engine.ErrorText(beside))
 		}
 	}
 	c.addUnfinished(diags, u.KeptObject+" is kept in the state as "+u.SystemID, fmt.Sprintf("%s is not finished: %s", u.Object, u.Phase), why+u.ExtraParagraph)

@@ -37,7 +37,7 @@ func (c *Client) describeStoppedPhase(ctx context.Context, u UnfinishedCreate, e
 		text += ". MAAS's last event: " + event
 	}
 	if stopped.Last != nil {
-		text += ". The last error was: " + diagnostics.ErrorText(stopped.Last)
+		text += ". The last error was: " + engine.ErrorText(stopped.Last)
 	}
 	return diagnostics.Paragraph(text)
 }

@@ -36,7 +36,7 @@ func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object s
 		return
 	}
 	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply continues from here.%s",
-		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(ErrorText(err))))
+		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(engine.ErrorText(err))))
 }
 
 // ReportDelete says why a delete of an object, such as "VM web-1", ended too early. If only
@@ -47,7 +47,7 @@ func ReportDelete(wait context.Context, diags *diag.Diagnostics, doing, object, 
 		return
 	}
 	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy continues from here.%s",
-		ExplainWaitEnd(wait.Err(), "timeouts.delete"), Paragraph(ErrorText(err))))
+		ExplainWaitEnd(wait.Err(), "timeouts.delete"), Paragraph(engine.ErrorText(err))))
 }
 
 // ErrorAt is an error with its attribute; empty: none.

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-func TestReport(t *testing.T) {
+func TestReportError(t *testing.T) {
 	t.Parallel()
 	refusal := func(fields map[string][]string) error {
 		return fmt.Errorf("cannot change web-1: %w", &api.Error{

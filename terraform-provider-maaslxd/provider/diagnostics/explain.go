@@ -14,7 +14,7 @@ import (
 // ExplainError is the text of an error, MAAS's evidence of it, and the way out.
 func ExplainError(err error) string {
 	shown := engine.EvidenceOfError(err)
-	said := strings.Replace(ErrorText(err), shown.String(), "", 1)
+	said := strings.Replace(engine.ErrorText(err), shown.String(), "", 1)
 	return Sentence(said) + evidenceText(shown) + Paragraph(hintFor(err))
 }
 
@@ -24,37 +24,6 @@ func evidenceText(shown engine.Evidence) string {
 		return ""
 	}
 	return "\n\nMAAS shows\n- " + strings.Join(shown, "\n- ")
-}
-
-// ErrorText is the text of an error without the bare sentinel at its end. A sentinel sorts
-// errors for programs, and tells people nothing. The end of a context is in plain words.
-func ErrorText(err error) string {
-	text := err.Error()
-	for _, sentinel := range sentinels {
-		if errors.Is(err, sentinel) {
-			text = strings.TrimSuffix(text, ": "+sentinel.Error())
-		}
-	}
-	for _, end := range contextEnds {
-		if before, found := strings.CutSuffix(text, end.err.Error()); found && errors.Is(err, end.err) {
-			text = before + end.text
-		}
-	}
-	return text
-}
-
-// contextEnds are the ends of a context, in plain words.
-var contextEnds = []struct {
-	err  error
-	text string
-}{
-	{context.DeadlineExceeded, "there was no answer in time"},
-	{context.Canceled, "it was interrupted"},
-}
-
-var sentinels = []error{
-	engine.ErrNotFound, engine.ErrConflict, engine.ErrBusy, engine.ErrGone, engine.ErrForbidden,
-	engine.ErrOtherServer, engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
 // remedy is a way out of errors that wrap err.

@@ -15,7 +15,7 @@ func machineInStatus(status engine.Status) engine.BareMetal {
 	return engine.BareMetal{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
 }
 
-func TestOutcome(t *testing.T) {
+func TestCreateOutcome(t *testing.T) {
 	t.Parallel()
 	refusal := &engine.Refusal{Message: "ended in the state Failed deployment", Err: engine.ErrConflict}
 	misspelled := &engine.SpecError{Field: fieldpath.New("deploy", "image"), Message: "no such image"}
@@ -28,12 +28,12 @@ func TestOutcome(t *testing.T) {
 		err     error
 		want    diagnostics.Outcome
 	}{
-		"Done":             {reason: "No error.", machine: machineInStatus(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
-		"NoMachine":        {reason: "No machine was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
-		"Vanished":         {reason: "Somebody deleted it meanwhile.", machine: machineInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
-		"TimeIsUp":         {reason: "It still makes progress.", ctx: ended, machine: machineInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
-		"DoesNotFit":       {reason: "Nothing is installed on it.", machine: machineInStatus(engine.StatusAllocated), err: misspelled, want: diagnostics.CreateFailed},
-		"DeploymentFailed": {reason: "Its deployment failed in MAAS.", machine: machineInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
+		"Done":             {reason: "Without an error the create succeeded.", machine: machineInStatus(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
+		"NoMachine":        {reason: "The create failed before it took a machine.", err: misspelled, want: diagnostics.NothingCreated},
+		"Vanished":         {reason: "Somebody deleted the machine during the create.", machine: machineInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
+		"TimeIsUp":         {reason: "The time is up, but the machine still makes progress.", ctx: ended, machine: machineInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
+		"DoesNotFit":       {reason: "A machine without a system loses nothing if it is replaced.", machine: machineInStatus(engine.StatusAllocated), err: misspelled, want: diagnostics.CreateFailed},
+		"DeploymentFailed": {reason: "A machine whose deployment failed in MAAS cannot be used.", machine: machineInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
 		"Deployed":         {reason: "A refused setting must not destroy a running machine.", machine: machineInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
 		"NoAnswer":         {reason: "An unavailable MAAS says nothing about the machine.", machine: machineInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
 		"KeyRevoked":       {reason: "A revoked key of MAAS says nothing about the machine.", machine: machineInStatus(engine.StatusDeploying), err: fmt.Errorf("%w: %w", refusal, engine.ErrForbidden), want: diagnostics.CreateResumable},
@@ -68,18 +68,18 @@ func TestNotesSeen(t *testing.T) {
 		want   privateState
 		gone   bool
 	}{
-		"Finished":   {reason: "It has not changed.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
-		"Unfinished": {reason: "Its own mark proves it.", notes: privateState{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: privateState{Key: key, Pending: true}},
-		"Released":   {reason: "MAAS has cleared the marks.", notes: privateState{Key: key}, seen: machineInStatus(engine.StatusReady), want: privateState{Key: key}, gone: true},
-		"Taken":      {reason: "Another key has it.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: privateState{Key: key}, gone: true},
+		"Finished":   {reason: "A finished machine keeps its private state.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
+		"Unfinished": {reason: "The mark of the machine says that its create is not finished.", notes: privateState{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: privateState{Key: key, Pending: true}},
+		"Released":   {reason: "MAAS clears the mark when it releases a machine.", notes: privateState{Key: key}, seen: machineInStatus(engine.StatusReady), want: privateState{Key: key}, gone: true},
+		"Taken":      {reason: "The machine has the mark of another key.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: privateState{Key: key}, gone: true},
 		"RunDied": {
 			reason: "The run was killed after it had renamed the machine.", notes: privateState{Key: "default/machines/before"},
 			seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: key, engine.FormerKeyData: "default/machines/before", engine.StateData: engine.StateFinished}),
 			want: privateState{Key: key},
 		},
-		"Imported":        {reason: "Its mark has its key.", seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
-		"ImportedForeign": {reason: "Nobody has marked it.", seen: machineInStatus(engine.StatusDeployed), want: privateState{Foreign: true}},
-		"ForeignReleased": {reason: "Nothing is installed on it.", notes: privateState{Foreign: true}, seen: machineInStatus(engine.StatusReady), want: privateState{Foreign: true}, gone: true},
+		"Imported":        {reason: "An import takes the key from the machine's mark.", seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
+		"ImportedForeign": {reason: "An import notes that the machine has no mark.", seen: machineInStatus(engine.StatusDeployed), want: privateState{Foreign: true}},
+		"ForeignReleased": {reason: "A foreign machine without a system was released.", notes: privateState{Foreign: true}, seen: machineInStatus(engine.StatusReady), want: privateState{Foreign: true}, gone: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

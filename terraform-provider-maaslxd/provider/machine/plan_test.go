@@ -42,19 +42,19 @@ func TestPlanOfChanges(t *testing.T) {
 		warnings int
 	}{
 		"Nothing":      {reason: "Without a difference, nothing changes."},
-		"InPlace":      {reason: "Only the state and the mark have these.", config: object{"name": "db-2", "release": object{"erase": "quick"}}},
-		"MachineID":    {reason: "It is the same machine.", config: object{"machine": "4y3h7n"}},
-		"MachineFQDN":  {reason: "It is the same machine.", config: object{"machine": "node1.maas"}},
-		"OtherMachine": {reason: "It is another machine.", config: object{"machine": "node2"}, replaces: []string{"machine"}, warnings: 1},
+		"InPlace":      {reason: "The name is only in the mark, and release only in the state.", config: object{"name": "db-2", "release": object{"erase": "quick"}}},
+		"MachineID":    {reason: "The system id names the same machine.", config: object{"machine": "4y3h7n"}},
+		"MachineFQDN":  {reason: "The FQDN names the same machine.", config: object{"machine": "node1.maas"}},
+		"OtherMachine": {reason: "Another machine is a replacement.", config: object{"machine": "node2"}, replaces: []string{"machine"}, warnings: 1},
 		"BySelector":   {reason: "A selector keeps the chosen machine.", config: object{"machine": nil, "selector": object{"tags": []string{"a"}}}},
 		"OtherSelector": {
 			reason: "A selector matters only when a machine is taken.", config: object{"machine": nil, "selector": object{"min_cores": 2}},
 			state: object{"machine": nil, "selector": object{"min_cores": 4}}, warnings: 1,
 		},
-		"ImageNamed": {reason: "It names the installed image.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
-		"Image":      {reason: "The machine is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageNamed": {reason: "The new lines name the installed image and kernel.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
+		"Image":      {reason: "Another image needs a new deployment.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
 		"ImageOfOneShortName": {
-			reason: "The short name was that of another image.", config: deploy(object{"image": "custom/noble"}), state: deploy(object{"image": "noble"}),
+			reason: "Two images share a short name, and the other one is installed.", config: deploy(object{"image": "custom/noble"}), state: deploy(object{"image": "noble"}),
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedTagsClaimed": {
@@ -62,31 +62,31 @@ func TestPlanOfChanges(t *testing.T) {
 			notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}}, unknown: []string{"status"},
 		},
 		"ImportedTagsLeftOut": {
-			reason: "They stay.", state: object{"tags": []string{"a"}}, notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}},
+			reason: "Tags of an imported machine stay if the configuration has none.", state: object{"tags": []string{"a"}}, notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}},
 		},
-		"ImageInFull": {reason: "It names the installed kernel.", config: deploy(object{"image": "ubuntu/noble"}), state: deploy(object{"image": "noble"})},
-		"Kernel":      {reason: "The machine is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageInFull": {reason: "The full name means the installed image.", config: deploy(object{"image": "ubuntu/noble"}), state: deploy(object{"image": "noble"})},
+		"Kernel":      {reason: "Another kernel needs a new deployment.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
 		"Hostname":    {reason: "MAAS renames a machine in place.", config: object{"hostname": "db-1"}, unknown: []string{"fqdn"}},
-		"Domain":      {reason: "Its FQDN follows.", config: object{"domain": "prod"}, unknown: []string{"fqdn"}},
-		"Places":      {reason: "MAAS moves it in place.", config: object{"zone": "az2", "pool": "db", "tags": []string{"blue"}, "description": "db", "deletion_protection": true}},
-		"HostnameNow": {reason: "The machine has that hostname.", config: object{"hostname": "node1"}},
-		"Memory":      {reason: "The machine is installed anew.", config: deploy(object{"ephemeral": true}), replaces: []string{"deploy"}, warnings: 1},
-		"NotInMemory": {reason: "The machine is installed that way.", config: deploy(object{"ephemeral": false})},
-		"MemoryGone":  {reason: "The installed system stays.", state: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
-		"MemoryNamed": {reason: "It runs from memory already.", config: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
+		"Domain":      {reason: "A new domain changes the FQDN.", config: object{"domain": "prod"}, unknown: []string{"fqdn"}},
+		"Places":      {reason: "MAAS changes these attributes of a machine in place.", config: object{"zone": "az2", "pool": "db", "tags": []string{"blue"}, "description": "db", "deletion_protection": true}},
+		"HostnameNow": {reason: "The machine has that hostname already.", config: object{"hostname": "node1"}},
+		"Memory":      {reason: "A system in memory needs a new deployment.", config: deploy(object{"ephemeral": true}), replaces: []string{"deploy"}, warnings: 1},
+		"NotInMemory": {reason: "The system is on the disk already.", config: deploy(object{"ephemeral": false})},
+		"MemoryGone":  {reason: "Removing the line keeps the running system.", state: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
+		"MemoryNamed": {reason: "The system runs from memory already.", config: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
 		"ToDisk": {
-			reason: "It ran from memory, whichever line was removed.", config: deploy(object{"ephemeral": false}),
+			reason: "The system runs from memory, although the state has no line for that.", config: deploy(object{"ephemeral": false}),
 			notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}, replaces: []string{"deploy"}, warnings: 1,
 		},
-		"Sync":       {reason: "MAAS installs its agent with a deployment.", config: deploy(object{"enable_hw_sync": true}), replaces: []string{"deploy"}, warnings: 1},
-		"SyncDone":   {reason: "The agent is installed.", config: deploy(object{"enable_hw_sync": true}), notes: privateState{Key: finishedPrivateState.Key, HardwareSync: true}},
-		"DeployGone": {reason: "The installed system stays.", state: deploy(object{"image": "ubuntu/noble"})},
+		"Sync":       {reason: "MAAS installs the agent of hardware sync only with a deployment.", config: deploy(object{"enable_hw_sync": true}), replaces: []string{"deploy"}, warnings: 1},
+		"SyncDone":   {reason: "The agent of hardware sync is installed already.", config: deploy(object{"enable_hw_sync": true}), notes: privateState{Key: finishedPrivateState.Key, HardwareSync: true}},
+		"DeployGone": {reason: "Removing the lines keeps the installed system.", state: deploy(object{"image": "ubuntu/noble"})},
 		"UserData": {
-			reason: "User-data runs at the first boot.", config: deploy(object{"user_data_wo_version": 2}),
+			reason: "User-data runs only at the first boot, so other user-data needs a new deployment.", config: deploy(object{"user_data_wo_version": 2}),
 			state: deploy(object{"user_data_wo_version": 1}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersionOfOldData": {
-			reason: "It ran without a version.", config: deploy(object{"user_data_wo_version": 1}),
+			reason: "The user-data ran before the configuration had a version.", config: deploy(object{"user_data_wo_version": 1}),
 			notes: privateState{Key: finishedPrivateState.Key, UserData: values.InstalledUserData{Ran: true}},
 		},
 		"Address": {
@@ -100,16 +100,16 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "Labels exist only in the configuration.", config: object{"interfaces": object{"lan": object{"ip": "10.0.0.9"}}},
 			state: object{"interfaces": object{"eth0": object{"ip": "10.0.0.9", "nic": "eth0", "subnet": "lan"}}},
 		},
-		"AddressGone": {reason: "The machine keeps its addresses.", state: object{"interfaces": interfaceWithIP("10.0.0.9")}},
+		"AddressGone": {reason: "Removing the line keeps the addresses of the machine.", state: object{"interfaces": interfaceWithIP("10.0.0.9")}},
 		"Unmarked":    {reason: "The next apply adds a mark.", notes: privateState{Foreign: true, Imported: true}, unknown: work},
 		"Pending": {
-			reason: "An apply stopped waiting.", state: object{"status": "Deploying"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true}, unknown: work,
+			reason: "The next apply continues after an apply that stopped waiting.", state: object{"status": "Deploying"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true}, unknown: work,
 		},
 		"GivenUp": {
 			reason: "A failed machine cannot be continued.", state: object{"status": "Failed deployment"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true},
 			unknown: work, replaces: []string{"status"}, warnings: 1,
 		},
-		"FailedLater": {reason: "User-data that ran is not undone.", state: object{"status": "Failed deployment"}},
+		"FailedLater": {reason: "A finished machine that fails later is not replaced, because its user-data ran already.", state: object{"status": "Failed deployment"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,14 +141,14 @@ func TestProtectedPlans(t *testing.T) {
 		state  object
 		says   string
 	}{
-		"Destroy":            {"A protected machine stays.", nil, protected, "is not destroyed"},
-		"Replaced":           {"A replacement releases it, too.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
-		"LineRemoved":        {"Removing the line does not help.", configuredMachine.WithChanges(object{"machine": "node2"}), protected, "apply that first"},
-		"Kept":               {"A change in place does not release it.", configuredMachine.WithChanges(object{"zone": "az2", "deletion_protection": true}), protected, ""},
-		"AppliedDestroy":     {"Somebody took the lock off, but the configuration did not.", nil, deployedMachine.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
+		"Destroy":            {"A protected machine is not released.", nil, protected, "is not destroyed"},
+		"Replaced":           {"A replacement would release the protected machine, too.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
+		"LineRemoved":        {"Removing the line deletion_protection does not remove the protection.", configuredMachine.WithChanges(object{"machine": "node2"}), protected, "apply that first"},
+		"Kept":               {"A change in place releases no machine.", configuredMachine.WithChanges(object{"zone": "az2", "deletion_protection": true}), protected, ""},
+		"AppliedDestroy":     {"Somebody removed the lock in MAAS, but the configuration did not.", nil, deployedMachine.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
 		"AppliedReplaced":    {"The configuration still protects it.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), deployedMachine.WithChanges(object{"deletion_protection": false}), "because of machine"},
 		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": false}), deployedMachine.WithChanges(object{"deletion_protection": false}), ""},
-		"NeverSaid":          {"Without protection nothing is refused.", nil, deployedMachine, ""},
+		"NeverSaid":          {"An unprotected machine may be released.", nil, deployedMachine, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

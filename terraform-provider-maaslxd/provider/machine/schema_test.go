@@ -20,7 +20,7 @@ func TestSchemaImplementation(t *testing.T) {
 	}
 }
 
-// TestModelTypes holds the Go types of nested attributes to the schema's.
+// TestModelTypes: the Go types of nested attributes match the types of the schema.
 func TestModelTypes(t *testing.T) {
 	t.Parallel()
 	attributes := machineSchema(t.Context()).Attributes

@@ -17,7 +17,7 @@ type decodedModel struct {
 	Size types.Int64  `tfsdk:"size"`
 }
 
-// TestDecodeState reads states as the framework's Get does, its errors included.
+// TestDecodeState: a state is read with the same result or error as by the framework's Get.
 func TestDecodeState(t *testing.T) {
 	t.Parallel()
 	s := schema.Schema{Attributes: map[string]schema.Attribute{
@@ -39,22 +39,22 @@ func TestDecodeState(t *testing.T) {
 		"Known":   {"Values of all attributes are read.", state(8), &decodedModel{}, false},
 		"Null":    {"A null attribute is a null value.", state(nil), &decodedModel{}, false},
 		"Unknown": {"A plan has values that are not known yet.", state(tftypes.UnknownValue), &decodedModel{}, false},
-		"GoTypes": {"The framework converts to fields of Go's own types.", state(8), &struct {
+		"GoTypes": {"The model may have fields of Go's own types.", state(8), &struct {
 			Name string `tfsdk:"name"`
 			Size int64  `tfsdk:"size"`
 		}{}, false},
-		"Missing": {"A field is missing in the model, which is an error.", state(8), &struct {
+		"Missing": {"It is an error if the model lacks a field for an attribute.", state(8), &struct {
 			Name types.String `tfsdk:"name"`
 		}{}, true},
-		"Misnamed": {"A field has no attribute, which is an error.", state(8), &struct {
+		"Misnamed": {"It is an error if no attribute belongs to a field.", state(8), &struct {
 			Name types.String `tfsdk:"name"`
 			Sise types.Int64  `tfsdk:"sise"`
 		}{}, true},
-		"WrongType": {"A field has another type than its attribute, which is an error.", state(8), &struct {
+		"WrongType": {"It is an error if a field and its attribute have different types.", state(8), &struct {
 			Name types.String `tfsdk:"name"`
 			Size types.Bool   `tfsdk:"size"`
 		}{}, true},
-		"NoObject": {"A resource that is gone has no attributes, which is an error.", tfsdk.State{Schema: s, Raw: tftypes.NewValue(kind, nil)}, &decodedModel{}, true},
+		"NoObject": {"It is an error to read the attributes of a removed resource.", tfsdk.State{Schema: s, Raw: tftypes.NewValue(kind, nil)}, &decodedModel{}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// TestProtectionAfterFailure goes through wanted and existing locks after a failed update.
+// TestProtectionAfterFailure: after a failed update, the state says whether our lock is on the
+// object.
 func TestProtectionAfterFailure(t *testing.T) {
 	t.Parallel()
 	null, yes, no := types.BoolNull(), types.BoolValue(true), types.BoolValue(false)
@@ -16,14 +17,14 @@ func TestProtectionAfterFailure(t *testing.T) {
 		applied     bool
 		want        bool
 	}{
-		"NeverLocked":    {"It failed before it was locked.", yes, no, false, false},
-		"Locked":         {"It failed after it was locked.", yes, yes, false, true},
-		"Others":         {"An import has seen the lock of somebody else.", null, yes, false, false},
-		"OthersOff":      {"It should be taken off, but was not yet.", no, yes, false, false},
-		"StillLocked":    {"Our lock was not taken off yet.", no, yes, true, true},
-		"LineGone":       {"Here it was not taken off yet either.", null, yes, true, true},
-		"Unlocked":       {"It was taken off.", no, no, true, false},
-		"UnlockedByHand": {"Somebody has taken it off, but it is still wanted.", yes, no, true, true},
+		"NeverLocked":    {"The update failed before it set the lock.", yes, no, false, false},
+		"Locked":         {"The update failed after it set the lock.", yes, yes, false, true},
+		"Others":         {"An import found a lock that somebody else had set.", null, yes, false, false},
+		"OthersOff":      {"The configuration wants no lock, and the update failed before it removed the lock of somebody else.", no, yes, false, false},
+		"StillLocked":    {"The update failed before it removed our lock.", no, yes, true, true},
+		"LineGone":       {"The line was removed, and the update failed before it removed our lock.", null, yes, true, true},
+		"Unlocked":       {"The update failed after it removed our lock.", no, no, true, false},
+		"UnlockedByHand": {"Somebody removed our lock in MAAS, but the configuration still wants it.", yes, no, true, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

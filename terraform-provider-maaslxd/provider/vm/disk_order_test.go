@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOrder(t *testing.T) {
+func TestDiskOrder(t *testing.T) {
 	t.Parallel()
 	set := func(names ...string) map[string]bool {
 		m := map[string]bool{}

@@ -374,9 +374,9 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 	}
 }
 
-// TestInstallation: an interrupted run and its continuation use the same name of an
+// TestInstallationName: an interrupted run and its continuation use the same name of an
 // installation, and no other run does.
-func TestInstallation(t *testing.T) {
+func TestInstallationName(t *testing.T) {
 	t.Parallel()
 	a, b := modelOf(t, withTrigger(deployedState, "a")), modelOf(t, withTrigger(deployedState, "b"))
 	first := b.installationWord("")
@@ -468,7 +468,7 @@ func TestMatchDisks(t *testing.T) {
 	}
 }
 
-func TestSpec(t *testing.T) {
+func TestSpecOfModel(t *testing.T) {
 	t.Parallel()
 	plan := modelOf(t, deployedState.WithChanges(object{
 		"pool": "web", "cores": 2, "pinned_cores": []int{4, 5}, "hugepages": true,

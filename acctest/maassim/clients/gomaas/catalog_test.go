@@ -67,7 +67,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-func TestAbout(t *testing.T) {
+func TestVersionAndConfig(t *testing.T) {
 	startClient(t, func(c *client.Client) {
 		v := must(c.Version.Get())
 		wantContains(t, "the capabilities", v.Capabilities, "networks-management", true)

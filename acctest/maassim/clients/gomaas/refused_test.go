@@ -16,8 +16,8 @@ type refusal struct {
 	says   string
 }
 
-// TestRefused makes calls that the client sends in a way that MAAS itself refuses.
-func TestRefused(t *testing.T) {
+// TestCallsThatMAASRefuses makes calls that the client sends in a way that MAAS itself refuses.
+func TestCallsThatMAASRefuses(t *testing.T) {
 	cases := map[string]refusal{
 		"SSHKeys.Import": {
 			"MAAS asks Launchpad, where nobody has this name.",

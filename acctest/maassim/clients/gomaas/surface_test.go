@@ -13,8 +13,8 @@ import (
 // api is the package of the client's interfaces.
 const api = "github.com/canonical/gomaasclient/api"
 
-// TestSurface checks that these tests call each method of the client.
-func TestSurface(t *testing.T) {
+// TestEachMethodIsCalled checks that these tests call each method of the client.
+func TestEachMethodIsCalled(t *testing.T) {
 	called, err := surface.CalledMethods(api)
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 // clientPackage is the package of the client's interfaces.
 const clientPackage = "github.com/spectrocloud/maas-client-go/maasclient"
 
-// TestSurface checks that these tests call each method of the client.
-func TestSurface(t *testing.T) {
+// TestEachMethodIsCalled checks that these tests call each method of the client.
+func TestEachMethodIsCalled(t *testing.T) {
 	called, err := surface.CalledMethods(clientPackage)
 	if err != nil {
 		t.Fatal(err)

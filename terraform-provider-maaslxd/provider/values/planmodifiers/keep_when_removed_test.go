@@ -10,9 +10,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// TestAttributes: an optional attribute keeps its value, also in objects. Required, write-only
-// and computed attributes do not, and neither do those in elements of maps and lists.
-func TestAttributes(t *testing.T) {
+// TestWhichAttributesKeepTheirValue: an optional attribute keeps its value when its line is
+// removed, also in objects. Required, write-only and computed attributes do not keep it.
+// Attributes in the elements of maps and lists do not keep it either.
+func TestWhichAttributesKeepTheirValue(t *testing.T) {
 	t.Parallel()
 	text := func(optional, computed, writeOnly bool) schema.Attribute {
 		return schema.StringAttribute{Optional: optional, Required: !optional && !computed, Computed: computed, WriteOnly: writeOnly}
@@ -107,7 +108,7 @@ func keepsMap(t *testing.T, modifiers []planmodifier.Map, state types.Map) bool 
 	return resp.PlanValue.Equal(state)
 }
 
-// TestAttributesOfOtherKinds: an attribute that silently keeps nothing is a bug.
+// TestAttributesOfOtherKinds: the program panics at an attribute whose kind it does not know.
 func TestAttributesOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	defer func() {
@@ -125,10 +126,10 @@ func TestKeepOrFalse(t *testing.T) {
 		reason              string
 		config, state, want types.Bool
 	}{
-		"Create":  {"There is no state yet.", null, null, no},
-		"Removed": {"Removing the line changes nothing.", null, yes, yes},
-		"Said":    {"The configured value counts.", no, yes, no},
-		"Unknown": {"The value is not known yet.", types.BoolUnknown(), yes, types.BoolUnknown()},
+		"Create":  {"A new object has no state whose value could be kept.", null, null, no},
+		"Removed": {"The value of the state is kept if the line is removed.", null, yes, yes},
+		"Said":    {"A configured value replaces the value of the state.", no, yes, no},
+		"Unknown": {"A configured value that is not known yet stays unknown.", types.BoolUnknown(), yes, types.BoolUnknown()},
 	}
 	for title, tc := range cases {
 		resp := planmodifier.BoolResponse{PlanValue: tc.config}
@@ -139,7 +140,7 @@ func TestKeepOrFalse(t *testing.T) {
 	}
 }
 
-func TestUnclaimed(t *testing.T) {
+func TestUnclaimedAttributes(t *testing.T) {
 	t.Parallel()
 	u := Unclaimed{"tags", "deletion_protection"}
 	left := u.WithoutClaimed(map[string]attr.Value{"tags": types.SetValueMust(types.StringType, nil), "deletion_protection": types.BoolNull()})

@@ -22,8 +22,9 @@ var (
 
 var hugeText = strings.Repeat("x", 1<<20)
 
-// TestSame compares texts as a framework does: as values of a type.
-func TestSame(t *testing.T) {
+// TestSemanticEquality: two spellings of one value are equal. The texts are compared as the
+// framework does it.
+func TestSemanticEquality(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -35,29 +36,29 @@ func TestSame(t *testing.T) {
 		"ImageOfOthers":      {"The engine also finds a custom image by its short name.", ImageType, "mine", "custom/mine", true},
 		"ImageOfTwo":         {"Two images may have one short name.", ImageType, "ubuntu/noble", "custom/noble", false},
 		"ImageEnd":           {"The end of a word is not a short name.", ImageType, "oble", "ubuntu/noble", false},
-		"ImageCase":          {"MAAS knows them as different.", ImageType, "Noble", "ubuntu/noble", false},
+		"ImageCase":          {"In MAAS, the two names belong to different images.", ImageType, "Noble", "ubuntu/noble", false},
 		"ImageEmpty":         {"An empty name matches nothing.", ImageType, "", "ubuntu/noble", false},
-		"ImageHuge":          {"Case does not matter.", ImageType, hugeText, "custom/" + hugeText, true},
+		"ImageHuge":          {"A huge name is compared like any other.", ImageType, hugeText, "custom/" + hugeText, true},
 		"Address":            {"Scheme and port have defaults.", AddressType, "10.0.0.5", "https://10.0.0.5:8443", true},
-		"AddressSlash":       {"So does the path.", AddressType, "https://kvm1:8443/", "KVM1", true},
+		"AddressSlash":       {"Scheme, port and path have defaults, and hosts have no case.", AddressType, "https://kvm1:8443/", "KVM1", true},
 		"AddressPort":        {"Two ports belong to two LXDs.", AddressType, "10.0.0.5:8444", "10.0.0.5", false},
 		"AddressIPv6":        {"IPv6 has many spellings.", AddressType, "https://[FD00:0:0::5]:8443", "fd00::5", true},
-		"AddressEmpty":       {"none is not an address.", AddressType, "", "10.0.0.5", false},
-		"AddressHuge":        {"Case does not matter.", AddressType, hugeText, "https://" + hugeText + ":8443", true},
+		"AddressEmpty":       {"An empty text is not an address.", AddressType, "", "10.0.0.5", false},
+		"AddressHuge":        {"A huge address is compared like any other.", AddressType, hugeText, "https://" + hugeText + ":8443", true},
 		"IP":                 {"IPv6 has many spellings.", IPType, "FD00:0::0010", "fd00::10", true},
-		"IPOther":            {"Two addresses.", IPType, "10.0.0.1", "10.0.0.2", false},
-		"IPMapped":           {"It belongs to another family.", IPType, "::ffff:10.0.0.1", "10.0.0.1", false},
-		"IPHuge":             {"A text that is no address equals only itself.", IPType, hugeText, hugeText + "x", false},
+		"IPOther":            {"These are two addresses.", IPType, "10.0.0.1", "10.0.0.2", false},
+		"IPMapped":           {"An IPv4-mapped address belongs to IPv6.", IPType, "::ffff:10.0.0.1", "10.0.0.1", false},
+		"IPHuge":             {"A text that is not an address equals only itself.", IPType, hugeText, hugeText + "x", false},
 		"Prefix":             {"IPv6 has many spellings.", PrefixType, "FD42:0::1/64", "fd42::1/64", true},
-		"PrefixLength":       {"The prefix counts.", PrefixType, "10.0.0.1/24", "10.0.0.1/25", false},
-		"PrefixNone":         {"A word equals only itself.", PrefixType, "none", "10.0.0.1/24", false},
+		"PrefixLength":       {"Two prefix lengths make two values.", PrefixType, "10.0.0.1/24", "10.0.0.1/25", false},
+		"PrefixNone":         {"The word none equals only itself.", PrefixType, "none", "10.0.0.1/24", false},
 		"Subnet":             {"A CIDR has many spellings.", SubnetType, "FD00:0::/64", "fd00::/64", true},
-		"SubnetOther":        {"Two subnets.", SubnetType, "10.0.0.0/24", "10.0.0.0/25", false},
+		"SubnetOther":        {"These are two subnets.", SubnetType, "10.0.0.0/24", "10.0.0.0/25", false},
 		"SubnetName":         {"Only MAAS knows the CIDR of a name.", SubnetType, "lan", "10.0.0.0/24", false},
 		"SubnetNameSame":     {"Equal names are the same subnet.", SubnetType, "lan", "lan", true},
-		"SubnetNameOtherWay": {"A name has one spelling.", SubnetType, "lan", "LAN", false},
-		"SubnetCalledSo":     {"An address with its prefix is only a name.", SubnetType, "10.0.0.5/24", "10.0.0.0/24", false},
-		"SubnetHuge":         {"Case does not matter.", SubnetType, hugeText, hugeText, true},
+		"SubnetNameOtherWay": {"The name of a subnet has only one spelling.", SubnetType, "lan", "LAN", false},
+		"SubnetCalledSo":     {"A subnet may be named like an address with its prefix.", SubnetType, "10.0.0.5/24", "10.0.0.0/24", false},
+		"SubnetHuge":         {"A huge name is compared like any other.", SubnetType, hugeText, hugeText, true},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestSameAbsent(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestTextValidation(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		of   attr.Type
@@ -188,7 +189,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestCanonical(t *testing.T) {
+func TestCanonicalText(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
 		ImageType.FromText("noble").Canonical():         "noble",
@@ -215,9 +216,9 @@ func TestKeepSpelling(t *testing.T) {
 		reason                    string
 		config, state, plan, want types.String
 	}{
-		"Same":    {"Nothing changes.", text("noble"), text("ubuntu/noble"), text("noble"), text("ubuntu/noble")},
-		"Other":   {"It is another image.", text("jammy"), text("ubuntu/noble"), text("jammy"), text("jammy")},
-		"Create":  {"There is no state yet.", text("noble"), null, text("noble"), text("noble")},
+		"Same":    {"The plan keeps the spelling of the state, so nothing changes.", text("noble"), text("ubuntu/noble"), text("noble"), text("ubuntu/noble")},
+		"Other":   {"Another image is a change.", text("jammy"), text("ubuntu/noble"), text("jammy"), text("jammy")},
+		"Create":  {"A new object has no state whose spelling could be kept.", text("noble"), null, text("noble"), text("noble")},
 		"Unknown": {"An unknown value may be another one.", unknown, text("ubuntu/noble"), unknown, unknown},
 		"Removed": {"Another modifier decides about null.", null, text("ubuntu/noble"), null, null},
 	}
