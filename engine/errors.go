@@ -126,11 +126,11 @@ func causeText(cause error) string {
 	if cause == nil || slices.Contains(sentinels, cause) {
 		return ""
 	}
-	return ": " + cause.Error()
+	return ": " + ErrorText(cause)
 }
 
 // ErrorText is the text of an error for people. It ends without a bare Err… value, and says in
-// plain words that a context has ended.
+// plain words that a call got no answer.
 func ErrorText(err error) string {
 	text := err.Error()
 	for _, sentinel := range sentinels {
@@ -139,19 +139,19 @@ func ErrorText(err error) string {
 		}
 	}
 	for _, end := range contextEnds {
-		if errors.Is(err, end.err) {
-			text = strings.ReplaceAll(text, end.err.Error(), end.text)
+		if before, found := strings.CutSuffix(text, end.err.Error()); found && errors.Is(err, end.err) {
+			return before + end.text
 		}
 	}
 	return text
 }
 
-// contextEnds are the ends of a context, in plain words.
+// contextEnds are the ends of a call's context, in plain words.
 var contextEnds = []struct {
 	err  error
 	text string
 }{
-	{context.DeadlineExceeded, "the time is up"},
+	{context.DeadlineExceeded, "there was no answer in time"},
 	{context.Canceled, "it was interrupted"},
 }
 

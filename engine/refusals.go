@@ -46,17 +46,19 @@ func AsSpecErrorsBy(err error, fields map[string]fieldpath.Path) error {
 }
 
 // LockedError says that a locked machine is neither changed nor deleted.
-func LockedError(m Machine, verb string) error {
-	return &Refusal{
-		Message: fmt.Sprintf("cannot %s %s: it is locked in MAAS", verb, m.Hostname),
-		Hint:    unlockHint(m), Err: ErrConflict,
-	}
+type LockedError struct {
+	*Refusal
+	Machine Machine
 }
 
-// unlockHint says how to unlock a machine. A VM of Terraform has its lock from
-// deletion_protection: the next apply would set a lock again that somebody took off in MAAS.
-func unlockHint(m Machine) string {
-	return fmt.Sprintf("If deletion_protection of %s is true, set it to false and apply. Otherwise unlock machine %s in MAAS.", m.Hostname, m.SystemID)
+func (e *LockedError) Unwrap() error { return e.Refusal }
+
+// NewLockedError refuses to do something with a locked machine.
+func NewLockedError(m Machine, verb string) error {
+	return &LockedError{Machine: m, Refusal: &Refusal{
+		Message: fmt.Sprintf("cannot %s %s: it is locked in MAAS", verb, m.Hostname),
+		Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", m.SystemID), Err: ErrConflict,
+	}}
 }
 
 // NotOursError says that the machine belongs to somebody else.

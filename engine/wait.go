@@ -210,12 +210,20 @@ type StoppedError struct {
 func (e *StoppedError) Error() string {
 	switch {
 	case e.Last != nil:
-		return fmt.Sprintf("%s; the last error was: %v", ErrorText(e.Cause), e.Last)
+		return fmt.Sprintf("%s; the last error was: %v", e.causeText(), e.Last)
 	case e.Phase != "":
-		return fmt.Sprintf("%s while %s", ErrorText(e.Cause), e.phaseText())
+		return fmt.Sprintf("%s while %s", e.causeText(), e.phaseText())
 	default:
-		return ErrorText(e.Cause)
+		return e.causeText()
 	}
+}
+
+// causeText says why the wait ended. It is the wait that has a time limit, and not a call.
+func (e *StoppedError) causeText() string {
+	if errors.Is(e.Cause, context.DeadlineExceeded) {
+		return "the time is up"
+	}
+	return ErrorText(e.Cause)
 }
 
 // Unwrap returns the cause, and the last error if there is one.

@@ -62,9 +62,9 @@ type node interface {
 	Close(ctx context.Context) error
 }
 
-// checkConfig refuses invalid addresses, a program that cannot run a node, and missing keys.
-// The build comes before the keys: a program without dqlite needs none.
-func (c nodeConfig) checkConfig() error {
+// prepare refuses invalid addresses and a program that cannot run a node. Then it copies the keys
+// that all nodes share, and refuses if one is missing.
+func (c nodeConfig) prepare() error {
 	if err := c.checkAddresses(); err != nil {
 		return err
 	}

@@ -54,20 +54,21 @@ const (
 var errStarting = fmt.Errorf("the node is in no cluster yet: %w", engine.ErrUnavailable)
 
 // joinCluster starts the node, and waits until it may serve. It waits as long
-// as there is no cluster or no leader. If ctx ends meanwhile, that is no error: the
-// service was stopped.
+// as there is no cluster or no leader. If ctx ends meanwhile, that is no error: somebody
+// stopped the service.
 func (r *runningService) joinCluster(ctx context.Context) error {
 	for said := ""; ; {
 		err := r.tryToJoin(ctx)
 		because := fmt.Sprint(err)
+		waits := errors.Is(err, engine.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil:
-			r.log.Info("stopped while it waited for the cluster")
-			return nil
-		case !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
+		case !waits:
 			return err
+		case ctx.Err() != nil:
+			r.log.Info("stopped while it waited for the cluster", "because", because)
+			return nil
 		case because != said:
 			said = because
 			r.log.Info("waiting for the cluster", "because", said)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestNodeKeys: a node without the keys of its cluster is refused before anything is made.
@@ -24,7 +25,13 @@ func TestStoppedWhileWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped, stop := context.WithCancel(ctx)
-	stop()
+	defer stop()
+	go func() {
+		for !strings.Contains(log.String(), "waiting for the cluster") && stopped.Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		stop()
+	}()
 	err := runCommand(stopped, folder, &out, &log, "serve", "--listen", "127.0.0.1:0", "--health-addr", "", "--node", "127.0.0.1:1", "--name", "127.0.0.1")
 	if err != nil || !strings.Contains(log.String(), "stopped while it waited for the cluster") {
 		t.Errorf("got %v\n%s", err, log.String())

@@ -92,7 +92,7 @@ func (s *serveOptions) completeAndCheck() error {
 	case s.node.address != "" && s.file != "":
 		return &setting.UsageError{Flag: "--file", Text: "a cluster keeps its ledger on the nodes, not in a file", Hint: "Leave out --file. Move its rows with capi-bridge ledger import."}
 	case s.node.address != "":
-		if err := s.node.checkConfig(); err != nil {
+		if err := s.node.prepare(); err != nil {
 			return err
 		}
 		s.file = s.node.dataFolder()

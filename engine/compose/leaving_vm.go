@@ -2,6 +2,8 @@ package compose
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -14,25 +16,31 @@ type LeavingVM struct {
 	machine engine.Machine
 }
 
-// FindLeavingVM finds the room of a VM by its system id. It is the zero value for an empty id,
-// and if the room cannot be read: it may be free later.
-func (f *Finder) FindLeavingVM(ctx context.Context, systemID string) LeavingVM {
+// FindLeavingVM finds the room of a VM by its system id. It is the zero value for an empty id, and
+// for a VM that is gone or on no VM host.
+func (f *Finder) FindLeavingVM(ctx context.Context, systemID string) (LeavingVM, error) {
 	if systemID == "" {
-		return LeavingVM{}
+		return LeavingVM{}, nil
 	}
 	m, err := f.Machines.Machine(ctx, systemID)
-	if err != nil {
-		return LeavingVM{}
+	if errors.Is(err, engine.ErrNotFound) {
+		return LeavingVM{}, nil
 	}
-	on, err := f.Composer.HostOf(ctx, m)
 	if err != nil {
-		return LeavingVM{}
+		return LeavingVM{}, fmt.Errorf("cannot read the VM %s: %w", systemID, err)
 	}
-	return LeavingVM{hostKey: on.HostKey, machine: f.Composer.CompleteMachine(ctx, m)}
+	on, err := f.HostOf(ctx, m)
+	if errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrNotFound) {
+		return LeavingVM{}, nil
+	}
+	if err != nil {
+		return LeavingVM{}, err
+	}
+	return LeavingVM{hostKey: on.HostKey, machine: f.Composer.CompleteMachine(ctx, m)}, nil
 }
 
-// FreeRoomOn is the host as it will be when the VM is gone.
-func (l LeavingVM) FreeRoomOn(host engine.VMHost) engine.VMHost {
+// HostWithoutVM is the host as it will be when the VM is gone.
+func (l LeavingVM) HostWithoutVM(host engine.VMHost) engine.VMHost {
 	if l.hostKey == "" || host.HostKey != l.hostKey {
 		return host
 	}

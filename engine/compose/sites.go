@@ -126,12 +126,18 @@ func (f *Finder) FindSites(ctx context.Context, key engine.Key, want engine.VMSp
 	if want.Host != "" {
 		return f.siteOfNamedHost(ctx, want)
 	}
-	return f.FindPlacedSites(ctx, key, want, exclude, LeavingVM{})
+	return f.findPlacedSites(ctx, key, want, exclude, LeavingVM{})
 }
 
-// FindPlacedSites asks placement. If nothing fits, it asks once more with a fresh inventory:
+// CheckPlaced says why placement finds no host for a VM once another VM has left.
+func (f *Finder) CheckPlaced(ctx context.Context, key engine.Key, want engine.VMSpec, leaving LeavingVM) error {
+	_, err := f.findPlacedSites(ctx, key, want, nil, leaving)
+	return err
+}
+
+// findPlacedSites asks placement. If nothing fits, it asks once more with a fresh inventory:
 // VMs may just have gone, or hosts and profiles may be new.
-func (f *Finder) FindPlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string, leaving LeavingVM) (Sites, error) {
+func (f *Finder) findPlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string, leaving LeavingVM) (Sites, error) {
 	need, err := f.placementNeed(ctx, key, want, exclude)
 	if err != nil {
 		return Sites{}, err
@@ -192,7 +198,7 @@ func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want
 	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.HasHugePages)
 	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
 	for n, h := range hosts {
-		byID[h.HostKey], placeable[n] = h, placementHost(leaving.FreeRoomOn(h), networks[h.MachineID], projects[h.HostKey])
+		byID[h.HostKey], placeable[n] = h, placementHost(leaving.HostWithoutVM(h), networks[h.MachineID], projects[h.HostKey])
 		if err := settingsError(h, want); err != nil {
 			placeable[n].UnusableReason = cmp.Or(placeable[n].UnusableReason, err.Error())
 		}

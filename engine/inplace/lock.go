@@ -17,7 +17,7 @@ func (s *Updater) UnlockForChange(ctx context.Context, w WantedSettings, m engin
 	case !m.Locked:
 		return m, nil
 	case w.Locked == nil:
-		return m, engine.LockedError(m, "change")
+		return m, engine.NewLockedError(m, "change")
 	}
 	if err := s.Machines.Unlock(ctx, m.SystemID); err != nil {
 		return m, fmt.Errorf("cannot unlock %s: %w", m.Hostname, err)

@@ -33,7 +33,7 @@ func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 		return err
 	}
 	if m.Locked {
-		return engine.LockedError(m, "delete")
+		return engine.NewLockedError(m, "delete")
 	}
 	at, err := c.locateInstance(ctx, m)
 	if err != nil {

@@ -82,7 +82,7 @@ func (b *releaseSteps) releaseAgain(ctx context.Context, ref engine.Ref, m engin
 // abort stops what MAAS does with a machine of ours.
 func (b *releaseSteps) abort(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	if m.Locked {
-		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+		return engine.Result[engine.BareMetal]{}, engine.NewLockedError(m, "release")
 	}
 	return b.requestTransition(ctx, ref.Key, m, "abort", b.Machines.Abort)
 }
@@ -94,7 +94,7 @@ func (b *releaseSteps) exitRescue(ctx context.Context, ref engine.Ref, m engine.
 	exitFailed := m.Status == statusFailedExitingRescue
 	switch {
 	case m.Locked:
-		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+		return engine.Result[engine.BareMetal]{}, engine.NewLockedError(m, "release")
 	case exitFailed && b.rescueExits.ResetIfSpent(ref.Key, maxExits):
 		return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m)
 	case exitFailed && m.PowerState == "on":
@@ -110,7 +110,7 @@ func (b *releaseSteps) exitRescue(ctx context.Context, ref engine.Ref, m engine.
 // release takes the fixed addresses of a machine of ours back, and releases it.
 func (b *releaseSteps) release(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	if m.Locked {
-		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+		return engine.Result[engine.BareMetal]{}, engine.NewLockedError(m, "release")
 	}
 	m, err := b.removeFixedAddresses(ctx, m)
 	if err == nil {

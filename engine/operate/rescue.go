@@ -36,7 +36,7 @@ func RescueMachine(ctx context.Context, machines engine.Machines, systemID, end 
 		case begun && (m.Status == engine.StatusFailedEnterRescue || m.Status == engine.StatusFailedExitRescue):
 			return res, rescueFailedError(m, end)
 		case m.Locked:
-			return res, engine.LockedError(m, end+" rescue mode of")
+			return res, engine.NewLockedError(m, end+" rescue mode of")
 		}
 		change := machines.EnterRescueMode
 		if end == RescueExit {

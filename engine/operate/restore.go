@@ -16,7 +16,7 @@ import (
 func (s Snapshotter) RestoreSnapshot(ctx context.Context, m engine.Machine, name string, mayStop bool, note func(dataDisks []string), watch ...func(engine.Progress)) error {
 	const verb = "restore"
 	if m.Locked {
-		return engine.LockedError(m, verb)
+		return engine.NewLockedError(m, verb)
 	}
 	at, err := s.findLXD(ctx, m, verb)
 	if err != nil {

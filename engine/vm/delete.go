@@ -40,7 +40,7 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 	case err != nil:
 		return engine.Result[engine.VM]{}, err
 	case m.Locked:
-		return resultOf(ref.Key, m), engine.LockedError(m, "delete")
+		return resultOf(ref.Key, m), engine.NewLockedError(m, "delete")
 	}
 	if err := takenOverError("delete", ref, m); err != nil {
 		return resultOf(ref.Key, m), err

@@ -93,7 +93,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 	case m.Status == engine.StatusDeployed && v.releases.hasReleased(want, m):
 		return overtakenError(m)
 	case v.needsReinstall(want, m) && m.Locked && (want.Locked == nil || *want.Locked):
-		return engine.LockedError(m, "redeploy")
+		return engine.NewLockedError(m, "redeploy")
 	case v.needsReinstall(want, m):
 		if err := engine.CheckIsNoVMHost(ctx, v.Composer.Hosts, m, "redeploy"); err != nil {
 			return err

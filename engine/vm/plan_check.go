@@ -37,7 +37,10 @@ func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engin
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
 	case want.Placement.Strategy != "" && len(o.Permanent) == 0:
-		_, err := v.maker.FindPlacedSites(ctx, ref.Key, want, nil, v.maker.FindLeavingVM(ctx, ref.SystemID))
+		leaving, err := v.maker.FindLeavingVM(ctx, ref.SystemID)
+		if err == nil {
+			err = v.maker.CheckPlaced(ctx, ref.Key, want, leaving)
+		}
 		o.Add(err)
 	}
 	return o
@@ -189,7 +192,12 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, r
 	_, err = v.maker.FindHostProjects(ctx, []engine.VMHost{host}, want.Placement.Project)
 	o.Add(err)
 	o.Add(v.checkImageForHost(ctx, host, want.Deploy))
-	host = v.maker.FindLeavingVM(ctx, ref.SystemID).FreeRoomOn(host)
+	leaving, err := v.maker.FindLeavingVM(ctx, ref.SystemID)
+	if err != nil {
+		o.Add(err)
+		return
+	}
+	host = leaving.HostWithoutVM(host)
 	for _, err := range []error{host.CheckInstance(want), compose.CheckRoom(host, want), compose.CheckPoolRoom(host, want.Disks)} {
 		o.Add(err)
 	}

@@ -38,20 +38,23 @@ func TestContextEndInPlainWords(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Deadline":  {"A call took too long.", fmt.Errorf("cannot list machines: %w", context.DeadlineExceeded), "cannot list machines: the time is up"},
+		"Deadline":  {"A call took too long.", fmt.Errorf("cannot list machines: %w", context.DeadlineExceeded), "cannot list machines: there was no answer in time"},
 		"Cancelled": {"The manager stops.", fmt.Errorf("cannot list machines: %w", context.Canceled), "cannot list machines: it was interrupted"},
 		"Typed": {
 			"The engine's error has a cause.",
 			&engine.Error{Type: engine.HostUnavailable, Host: "h1", Message: "cannot read its storage pools", Hint: "Look at LXD.", Err: context.DeadlineExceeded},
-			"LXD HostUnavailable: cannot read its storage pools (VM host h1): the time is up. Look at LXD.",
+			"LXD HostUnavailable: cannot read its storage pools (VM host h1): there was no answer in time. Look at LXD.",
 		},
 		"BesideSpec": {
 			"Two checks failed, and only one of them is about a field.",
 			errors.Join(&engine.SpecError{Field: fieldpath.New("zone"), Message: "MAAS has no such zone"}, fmt.Errorf("cannot list images: %w", context.DeadlineExceeded)),
-			"spec.failureDomain: MAAS has no such zone; cannot list images: the time is up",
+			"spec.failureDomain: MAAS has no such zone; cannot list images: there was no answer in time",
 		},
 		"BareSentinel": {"A sentinel is for programs.", fmt.Errorf("rack is away: %w", engine.ErrUnavailable), "rack is away"},
-		"TextOfMAAS":   {"MAAS's own text stays as it is.", errors.New("MAAS says: context deadline exceeded"), "MAAS says: context deadline exceeded"},
+		"TextOfMAAS": {
+			"MAAS's own text stays as it is.", fmt.Errorf("MAAS says: context deadline exceeded, in rack-1: %w", context.DeadlineExceeded),
+			"MAAS says: context deadline exceeded, in rack-1: there was no answer in time",
+		},
 	} {
 		if got := FromError(tc.err).Message; got != tc.want {
 			t.Errorf("%s: %s\ngot %q, want %q", name, tc.reason, got, tc.want)

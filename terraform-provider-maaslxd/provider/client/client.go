@@ -151,18 +151,30 @@ func (c *Client) CanCheckPlan() bool {
 	return err == nil && c.Run.WantsPlanCheck()
 }
 
-// NotePlanned records that the plan changes or creates an object. again tells that the new
-// object replaces an existing one. If two resources of this run create the same object, it
-// refuses before either is created.
-func (c *Client) NotePlanned(kind string, name types.String, change bool, diags *diag.Diagnostics) (again bool) {
+// NotePlanned records what the plan does with an object, and tells whether it replaces it. If two
+// resources of this run create the same object, it refuses before either is created.
+func (c *Client) NotePlanned(kind string, name types.String, action Action, diags *diag.Diagnostics) Replacement {
 	if c == nil {
-		return false
+		return Replacement{}
 	}
 	object := kind + name.ValueString()
-	if !change && values.IsSet(name) && c.Run.noteCreate(object) {
+	if action == ActionCreate && values.IsSet(name) && c.Run.noteCreate(object) {
 		diagnostics.ReportError(diags, "create "+object, duplicateResourceError(object))
 	}
-	return c.Run.notePlannedAction(object, change)
+	return c.Run.notePlannedAction(object, action)
+}
+
+// ActionOf is what a plan does with an object: exists tells that the state has it, replaces that
+// an attribute replaces it.
+func ActionOf(exists, replaces bool) Action {
+	switch {
+	case !exists:
+		return ActionCreate
+	case replaces:
+		return ActionReplace
+	default:
+		return ActionChange
+	}
 }
 
 // ClaimKey claims a key for one resource in this run. The engine continues a VM of an earlier

@@ -24,17 +24,21 @@ type ObstacleReport struct {
 	Object   string // such as "VM web"
 	Action   string // "replace", "update" or "create"
 	IsPlaced bool   // the configuration names no VM host
-	IsForced bool   // -replace replaces the object
+	IsForced bool   // the user replaces the object, by -replace or replace_triggered_by
 	Run      *Run
 	Diags    *diag.Diagnostics
 }
 
 // AddDiagnostics turns obstacles into diagnostics. They are errors if the plan destroys an
 // object that it could not make again, or changes an existing one; else they are warnings.
-// Terraform shows no warning of a plan by -replace, so there they are errors, too. The function
+// Terraform shows no warning of a forced replacement, so there they are errors, too. The function
 // stands tells whether a created object replaces an existing one.
 func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	for _, err := range o.Unchecked {
+		if v.IsForced {
+			v.refuseForced(err, "Plan again when MAAS answers.")
+			continue
+		}
 		v.Run.WarnPlanUnchecked(err, v.Diags)
 	}
 	if v.Action == "create" && len(o.Permanent) > 0 && stands() {
@@ -49,12 +53,21 @@ func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	}
 	for _, err := range o.Temporary {
 		if v.IsForced {
-			v.Action = "replace"
-			v.addErrors(err, "If another resource of this configuration is to free it, apply that first, without -replace.")
+			v.refuseForced(err, freeFirstHint)
 			continue
 		}
 		v.addWarnings(err, v.freeingHint())
 	}
+}
+
+// freeFirstHint is the way out if another resource of the configuration has what a forced
+// replacement needs.
+const freeFirstHint = "If another resource of this configuration is to free it, apply that first. Then replace it by -replace or replace_triggered_by."
+
+// refuseForced refuses a forced replacement.
+func (v ObstacleReport) refuseForced(err error, wayOut string) {
+	v.Action = "replace"
+	v.addErrors(err, wayOut)
 }
 
 // freeingHint says what an apply does that needs what another object has now.

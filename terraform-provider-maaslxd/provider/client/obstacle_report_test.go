@@ -32,6 +32,7 @@ func TestObstaclesOfAPlan(t *testing.T) {
 		"CreatePassing":  {"The same run may free it.", "create", passing, false, false, []string{"Warning: Cannot create VM web-1 as things are"}},
 		"ReplacePassing": {"The same run may free it for a replacement, too.", "replace", passing, true, false, []string{"Warning: Cannot replace VM web-1 as things are"}},
 		"ForcedPassing":  {"Terraform shows no warning of a replacement by -replace.", "create", passing, true, true, []string{"Error: Cannot replace VM web-1"}},
+		"ForcedUnseen":   {"A VM whose room nobody knows is not destroyed.", "create", engine.Obstacles{Unchecked: []error{engine.ErrUnavailable}}, true, true, []string{"Error: Cannot replace VM web-1"}},
 		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, false, []string{"Warning: The plan is not checked against MAAS"}},
 		"Nothing":        {"Nothing is in the way.", "replace", engine.Obstacles{}, true, false, nil},
 	}

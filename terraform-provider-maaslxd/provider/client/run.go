@@ -13,7 +13,7 @@ import (
 type Run struct {
 	mu                sync.Mutex
 	givenWarnings     map[string]bool // warnings that the user has seen
-	plannedChanges    map[string]bool // objects that the plan changes
+	plannedChanges    map[string]bool // objects that the plan changes, and whether an attribute replaces them
 	isMAASUnreachable bool            // MAAS did not answer a check, so it is not asked again
 	applying          bool            // the apply has changed something: earlier plans no longer hold
 	vmNeeds           map[string]vmNeed
@@ -59,18 +59,43 @@ func (r *Run) WantsPlanCheck() bool {
 	return !r.applying && !r.isMAASUnreachable
 }
 
-// notePlannedAction tells whether an object that was planned as a change is now planned as
-// new: Terraform replaces it.
-func (r *Run) notePlannedAction(object string, change bool) bool {
+// Action is what a plan does with an object.
+type Action int
+
+// The actions. Terraform plans an object that it replaces twice: as a change, and as new.
+const (
+	ActionCreate  Action = iota
+	ActionChange         // in place, or none
+	ActionReplace        // an attribute replaces the object
+)
+
+// Replacement is what the two plans of an object tell together. The zero value: the object is
+// not replaced, or this is its first plan.
+type Replacement struct {
+	IsReplaced bool
+	IsForced   bool // no attribute replaces it: the user does, by -replace or replace_triggered_by
+}
+
+// notePlannedAction records the plan of an object.
+func (r *Run) notePlannedAction(object string, action Action) Replacement {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.plannedChanges == nil {
 		r.plannedChanges = map[string]bool{}
 	}
-	if change {
-		r.plannedChanges[object] = true
+	if action != ActionCreate {
+		r.plannedChanges[object] = action == ActionReplace
+		return Replacement{}
 	}
-	return !change && r.plannedChanges[object]
+	byAttribute, changed := r.plannedChanges[object]
+	return Replacement{IsReplaced: changed, IsForced: changed && !byAttribute}
+}
+
+// IsApplying tells whether the run has begun to change something.
+func (r *Run) IsApplying() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applying
 }
 
 // noteCreate tells whether an object is planned as new for the second time. Terraform plans

@@ -35,16 +35,13 @@ func (r *Run) NoteVMStays(machine, vm string) {
 	}
 }
 
-// NoteVMReplaced takes NoteVMStays back: the plan replaces the VM after all. It tells whether
-// the VM was to stay, so that only -replace replaces it.
-func (r *Run) NoteVMReplaced(machine, vm string) (isForced bool) {
+// NoteVMReplaced takes NoteVMStays back: the plan replaces the VM after all.
+func (r *Run) NoteVMReplaced(machine, vm string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := slices.Index(r.stayingVMs[machine], vm)
-	if n >= 0 {
+	if n := slices.Index(r.stayingVMs[machine], vm); n >= 0 {
 		r.stayingVMs[machine] = slices.Delete(r.stayingVMs[machine], n, n+1)
 	}
-	return n >= 0
 }
 
 // VMsStayingOn lists the VMs that the plan leaves on a machine, by what is planned so far.

@@ -22,19 +22,26 @@ func (r Room) plus(more Room) Room {
 type StateVM struct {
 	SystemID    string
 	HostMachine string // system id of its VM host's machine; empty: not known
+	HostID      int    // id of its VM host; 0: not known, or MAAS has no VM hosts
 	Room        Room
 }
 
 // isOnOneOf tells whether the VM is on one of these hosts.
 func (vm StateVM) isOnOneOf(hosts []engine.VMHost) bool {
-	return vm.HostMachine != "" && slices.ContainsFunc(hosts, func(h engine.VMHost) bool { return h.MachineID == vm.HostMachine })
+	return vm.HostMachine != "" && slices.ContainsFunc(hosts, func(h engine.VMHost) bool {
+		return h.MachineID == vm.HostMachine && (h.ID == vm.HostID || h.ID == 0 || vm.HostID == 0)
+	})
 }
 
 // NoteVMInState records that the state names a VM. Terraform plans a tainted VM as new, and so
-// it plans the second time a VM that it replaces. It does not tell which VM that is.
-func (r *Run) NoteVMInState(name string, vm StateVM) {
+// it plans the second time a VM that it replaces. It does not tell which VM that is. A plan may
+// rename the VM: another VM may then get the former name.
+func (r *Run) NoteVMInState(formerName, name string, vm StateVM) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.vmsInState[formerName].SystemID == vm.SystemID {
+		delete(r.vmsInState, formerName)
+	}
 	if r.vmsInState == nil {
 		r.vmsInState = map[string]StateVM{}
 	}
@@ -53,11 +60,12 @@ type vmNeed struct {
 	host     string // HostKey of the VM host; empty: placement chooses it
 	room     Room
 	replaced StateVM // its room is free by then; the zero value: the VM is new
+	isForced bool    // of a forced replacement
 }
 
-// NoteVMNeed adds a VM to those that this run's plan makes. It warns if together they take
+// CheckVMNeed adds a VM to those that this run's plan makes. It reports if together they take
 // more than their host has left, or than all hosts have.
-func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v ObstacleReport) {
+func (r *Run) CheckVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v ObstacleReport) {
 	placed := spec.Host == "" && spec.Placement.Strategy != ""
 	if spec.Name == "" || spec.Host == "" && !placed {
 		return
@@ -66,7 +74,7 @@ func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v 
 	if err != nil {
 		return // the warning was given
 	}
-	want := vmNeed{room: Room{Cores: int64(max(spec.Cores, len(spec.PinnedCores))), MemoryMiB: spec.MemoryMiB}, replaced: r.VMInState(spec.Name)}
+	want := vmNeed{room: Room{Cores: int64(max(spec.Cores, len(spec.PinnedCores))), MemoryMiB: spec.MemoryMiB}, replaced: r.VMInState(spec.Name), isForced: v.IsForced}
 	if spec.HugePages {
 		want.room.HugePagesMiB = spec.MemoryMiB
 	}
@@ -81,14 +89,27 @@ func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v 
 	if len(all) < 2 {
 		return // the VM's own check has warned
 	}
-	for _, h := range hosts {
-		if h.HostKey == want.host {
-			r.warnShortage(all, []engine.VMHost{h}, "VM host "+h.Name, v)
+	r.reportShortages(all, want, hosts, v)
+}
+
+// reportShortages reports if the VMs do not fit on the host of one of them, or on all hosts.
+func (r *Run) reportShortages(all map[string]vmNeed, want vmNeed, hosts []engine.VMHost, v ObstacleReport) {
+	if r.MakesHosts() || len(hosts) > 1 {
+		for _, h := range hosts {
+			if h.HostKey == want.host {
+				isOnIt := func(n vmNeed) bool { return n.host == h.HostKey }
+				shortage{all, []engine.VMHost{h}, "VM host " + h.Name + " take more than it has", isOnIt, isOnIt}.report(v)
+			}
 		}
 	}
-	if !r.MakesHosts() {
-		r.warnShortage(all, hosts, "all VM hosts together", v)
+	if r.MakesHosts() || len(hosts) == 0 {
+		return // their room is not known, or each VM's own check has warned
 	}
+	any, isPlaced, where := func(vmNeed) bool { return true }, func(n vmNeed) bool { return n.host == "" }, "all VM hosts together take more than they have"
+	if len(hosts) == 1 {
+		isPlaced, where = any, "VM host "+hosts[0].Name+" take more than it has"
+	}
+	shortage{all, hosts, where, any, isPlaced}.report(v)
 }
 
 // addVMNeed records the need of a VM, and returns the need of all VMs that this run makes.
@@ -102,42 +123,67 @@ func (r *Run) addVMNeed(name string, want vmNeed) map[string]vmNeed {
 	return maps.Clone(r.vmNeeds)
 }
 
-// warnShortage warns, once for each place, of VMs that some hosts have no room for.
-func (r *Run) warnShortage(all map[string]vmNeed, hosts []engine.VMHost, where string, v ObstacleReport) {
-	if slices.ContainsFunc(hosts, func(h engine.VMHost) bool { return !values.HasInventory(h) }) {
-		return // the hosts' room is not known
+// shortage compares what VMs need with what some hosts have.
+type shortage struct {
+	all     map[string]vmNeed // by the names of the VMs
+	hosts   []engine.VMHost
+	where   string            // these hosts, and that VMs take more than they have
+	takes   func(vmNeed) bool // tells whether a VM takes its room there
+	refuses func(vmNeed) bool // tells whether a forced replacement can fail for it
+}
+
+// report reports, once for each place, that the VMs do not fit there. That is an error if one of
+// them is forced: Terraform destroys that VM first.
+func (s shortage) report(v ObstacleReport) {
+	lacks, forced := s.lacks(), ""
+	if lacks == "" {
+		return
+	}
+	for name, n := range s.all {
+		if n.isForced && s.refuses(n) {
+			forced = max(forced, name)
+		}
+	}
+	err := fmt.Errorf("the VMs planned for %s: %s", s.where, lacks)
+	const hint = "The room of VMs that this run only deletes is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts."
+	switch {
+	case forced != "" && v.Run.ClaimWarning("forced room "+s.where):
+		v.Object = "VM " + forced
+		v.refuseForced(err, hint)
+	case forced == "" && v.Run.ClaimWarning("room "+s.where):
+		v.Object = "all VMs of this plan"
+		v.addWarnings(err, hint)
+	}
+}
+
+// lacks says what is missing; empty: nothing, or the hosts' room is not known, or there is only
+// one VM, whose own check has warned.
+func (s shortage) lacks() string {
+	if slices.ContainsFunc(s.hosts, func(h engine.VMHost) bool { return !values.HasInventory(h) }) {
+		return ""
 	}
 	var need, left Room
 	count := 0
-	for _, n := range all {
-		if n.replaced.isOnOneOf(hosts) {
+	for _, n := range s.all {
+		if n.replaced.isOnOneOf(s.hosts) {
 			left = left.plus(n.replaced.Room)
 		}
-		if len(hosts) > 1 || n.host == hosts[0].HostKey {
+		if s.takes(n) {
 			need = need.plus(n.room)
 			count++
 		}
 	}
-	for _, h := range hosts {
+	for _, h := range s.hosts {
 		left = left.plus(Room{h.Cores.FreeAtRatio(h.CPUOvercommit), h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit), h.HugePagesMiB.FreeAtRatio(1)})
 	}
-	if !slices.ContainsFunc(hosts, engine.VMHost.HasHugePages) {
+	if !slices.ContainsFunc(s.hosts, engine.VMHost.HasHugePages) {
 		need.HugePagesMiB = 0 // only an LXD can refuse them
 	}
-	lacks := lackingText(need, left)
-	if count < 2 || lacks == "" {
-		return
+	text := lackingText(need, left)
+	if count < 2 || text == "" {
+		return ""
 	}
-	shortage := fmt.Errorf("the VMs planned for %s take more than it has: %d or more of them need %s", where, count, lacks)
-	const hint = "The room of VMs that this run only deletes is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts."
-	switch {
-	case v.IsForced:
-		v.Action = "replace"
-		v.addErrors(shortage, hint)
-	case r.ClaimWarning("room " + where):
-		v.Object = "all VMs of this plan"
-		v.addWarnings(shortage, hint)
-	}
+	return fmt.Sprintf("%d or more of them need %s", count, text)
 }
 
 // lackingText says of what more is needed than is left; empty: there is enough.

@@ -56,6 +56,9 @@ func hintFor(err error) string {
 	if e, ok := errors.AsType[*engine.LedgerError](err); ok {
 		return ledgerHint(e)
 	}
+	if e, ok := errors.AsType[*engine.LockedError](err); ok { // the next apply would lock it again
+		return fmt.Sprintf("If deletion_protection of %s is true, set it to false and apply. Otherwise unlock machine %s in MAAS.", e.Machine.Hostname, e.Machine.SystemID)
+	}
 	if e, ok := errors.AsType[*engine.Refusal](err); ok && e.Hint != "" {
 		return e.Hint
 	}

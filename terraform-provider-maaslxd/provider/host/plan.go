@@ -55,7 +55,8 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 
 // checkPlan asks MAAS whether the plan can be applied, and tells the VMs of the run.
 func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if p.isReplacement = r.client.NotePlanned("VM host ", p.plan.Name, p.state != nil, p.diags); p.isReplacement {
+	p.isReplacement = r.client.NotePlanned("VM host ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags).IsReplaced
+	if p.isReplacement {
 		p.private = readPrivateState(ctx, req.Private, p.diags)
 	}
 	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {

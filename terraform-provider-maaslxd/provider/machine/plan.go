@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -40,7 +41,8 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if p.diags.HasError() {
 		return
 	}
-	if p.isReplacement = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags); p.isReplacement {
+	p.isReplacement = r.client.NotePlanned("machine ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags).IsReplaced
+	if p.isReplacement {
 		n := readPrivateState(ctx, req.Private, p.diags)
 		values.RefuseDestroy("machine "+p.plan.Name.ValueString(), n.Protected || n.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 	}

@@ -54,7 +54,7 @@ func (m vmModel) inState(n privateState) client.StateVM {
 	if m.HugePages.ValueBool() {
 		room.HugePagesMiB = room.MemoryMiB
 	}
-	return client.StateVM{SystemID: m.ID.ValueString(), HostMachine: n.HostMachine, Room: room}
+	return client.StateVM{SystemID: m.ID.ValueString(), HostMachine: n.HostMachine, HostID: int(m.VMHostID.ValueInt64()), Room: room}
 }
 
 type diskModel struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -35,9 +36,10 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 	resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	if !p.diags.HasError() {
-		if p.isReplacement = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.isReplacement {
+		p.replacement = r.client.NotePlanned("VM ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags)
+		if p.replacement.IsReplaced {
 			p.private = readPrivateState(ctx, req.Private, p.diags)
-			p.isForced = r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
+			r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 			refuseTakenOver(p.plan.Name.ValueString(), p.private, p.diags)
 			values.RefuseDestroy("VM "+p.plan.Name.ValueString(), p.private.Protected || p.private.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 		}
@@ -46,7 +48,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 			refuseTakenOver(p.state.Name.ValueString(), p.private, p.diags)
 		}
 		if p.state != nil && r.client != nil {
-			r.client.Run.NoteVMInState(p.plan.Name.ValueString(), p.state.inState(p.private))
+			r.client.Run.NoteVMInState(p.state.Name.ValueString(), p.plan.Name.ValueString(), p.state.inState(p.private))
 		}
 		if !p.diags.HasError() {
 			r.checkAgainstMAAS(ctx, p)
@@ -97,8 +99,7 @@ type vmPlan struct {
 	changesTriggers bool
 	resizesInPlace  bool // the size changes without a new VM
 	interfaceDiff   interfaceDiff
-	isReplacement   bool // the new VM replaces an existing one: the second plan of a replacement
-	isForced        bool // this replacement is by -replace: as a change, the plan replaced nothing
+	replacement     client.Replacement // in the second plan of a replacement
 	listSubnets     func(context.Context) ([]engine.Subnet, error)
 	listHosts       func(context.Context) ([]engine.VMHost, error)
 	makesVMsInLXD   func(context.Context) (bool, error) // tells whether VMs are made in LXD itself

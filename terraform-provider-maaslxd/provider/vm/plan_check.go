@@ -17,7 +17,8 @@ import (
 // in place. Values that are not known yet are not checked.
 func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	b, err := r.client.Backend()
-	if err != nil || !r.client.Run.WantsPlanCheck() {
+	// Without an answer, only a forced replacement is refused. So only that is asked for again.
+	if err != nil || !r.client.Run.WantsPlanCheck() && (!p.replacement.IsForced || r.client.Run.IsApplying()) {
 		return
 	}
 	ref, spec, doing := r.specToCheck(ctx, p)
@@ -29,10 +30,10 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
 		spec.Placement.Strategy = "" // one of the new hosts may have room
 	}
-	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", IsForced: p.isForced, Run: &r.client.Run, Diags: p.diags}
-	v.AddDiagnostics(b.VMs.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedVM(ctx, b, ref) })
+	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", IsForced: p.replacement.IsForced, Run: &r.client.Run, Diags: p.diags}
+	v.AddDiagnostics(b.VMs.Check(ctx, ref, spec), func() bool { return p.replacement.IsReplaced || hasFinishedVM(ctx, b, ref) })
 	if doing != "update" {
-		r.client.Run.NoteVMNeed(ctx, b, spec, v)
+		r.client.Run.CheckVMNeed(ctx, b, spec, v)
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	r.refreshRead(look, b, &state, &n, vm, diags)
-	r.client.Run.NoteVMInState(vm.Hostname, state.inState(n))
+	r.client.Run.NoteVMInState(vm.Hostname, vm.Hostname, state.inState(n))
 	if !reflect.DeepEqual(before, state) { // the response has the former state already
 		diags.Append(resp.State.Set(ctx, &state)...)
 	}
