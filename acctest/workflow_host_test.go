@@ -207,19 +207,23 @@ resource "maaslxd_vm" "web" {
 }
 
 // TestAccWorkflowComposerChanged makes a VM host that MAAS composes on, and then has VMs made
-// in LXD. The plan is empty, and a new VM is made in LXD. A destroy that is interrupted and
+// in LXD. The plan is empty, a new VM is made in LXD, and the VM host can be changed. A destroy that is interrupted and
 // repeated leaves nothing: MAAS's VM host is removed, too.
 func TestAccWorkflowComposerChanged(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
 	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	config := func(body string) string { return x.configReachingLXD(hostOnNode1()+body, `composer = "lxd"`) }
+	config := func(body string, more ...string) string {
+		return x.configReachingLXD(hostOnNode1(more...)+body, `composer = "lxd"`)
+	}
 	w.configure(t, config(""))
 	w.wantEmptyPlan(t)
 	w.configure(t, config(vmOnTestHost("web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
+	w.configure(t, config(vmOnTestHost("web"), "cpu_overcommit = 2"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.sim.AddFault(sim.Fault{Method: "DELETE", Path: "vm-hosts/*", Kind: sim.FaultStatus, Status: 400, Body: "no", Times: 1})
 	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil {

@@ -22,7 +22,9 @@ func (h *stepBase) ownerDataOf(key engine.Key, want engine.HostSpec, record engi
 		r.Address = e.Address
 	}
 	data := r.OwnerData()
-	data[engine.KeyData], data[engine.VMHostData] = string(key), ""
+	// With composer "lxd" the record has no number. MAAS may still have the VM host that the note
+	// names, and a delete must find it.
+	data[engine.KeyData], data[engine.VMHostData] = string(key), m.OwnerData[engine.VMHostData]
 	if record.MAASMakesVMs() {
 		data[engine.VMHostData] = strconv.Itoa(record.ID)
 	}
