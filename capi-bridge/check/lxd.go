@@ -35,7 +35,7 @@ type lxdOptions struct {
 
 func (o *lxdOptions) settings(p setting.Program) *setting.Settings {
 	s := setting.New(p, aboutLXD)
-	s.AddText(&o.address, "address", "", "", "address of a remote LXD to ask, such as 10.0.0.5")
+	s.AddNonEmptyText(&o.address, "address", "address of a remote LXD to ask, such as 10.0.0.5")
 	o.clientPair.addSettings(s)
 	s.AddText(&o.pinned, "server-fingerprint", "", "", "SHA-256 of the certificate that the LXD at the address must show")
 	s.AddTimeout(&o.timeout, time.Minute)

@@ -27,6 +27,7 @@ func TestBadFlags(t *testing.T) {
 		"Wrong":        {"All that is wrong, too.", []string{"maas", "--maas-endpoint", "htp:/x", "--maas-api-key", "abc"}, []string{"--maas-endpoint: the URL must begin", "--maas-api-key: an API key has three parts"}},
 		"NoTime":       {"It would end before it begins.", []string{"lxd", "--timeout", "0"}, []string{"--timeout: it must be more than 0"}},
 		"Fingerprint":  {"LXD would be blamed for it.", []string{"lxd", "--address", "127.0.0.1:1", "--server-fingerprint", "xyz"}, []string{`--server-fingerprint: "xyz" is not a fingerprint`, "64 hex digits"}},
+		"NoAddress":    {"With an unset variable of a shell, the local LXD would be checked.", []string{"lxd", "--address="}, []string{"--address: it is empty", "address of a remote LXD"}},
 		"OfASocket":    {"A socket has no certificate to compare it with.", []string{"lxd", "--server-fingerprint", strings.Repeat("ab", 32)}, []string{"--server-fingerprint: a socket shows no certificate", "--address"}},
 		"Swapped":      {"The flags are named, and not other programs' settings.", append([]string{"lxd", "--address", "127.0.0.1:1"}, swapped...), []string{"--lxd-client-cert: holds a private key", "the key as --lxd-client-key"}},
 		"Backend":      {"Only what can be taken is offered.", []string{"lxd", "--storage-backend", "ZFS"}, []string{`--storage-backend: there is no storage driver "ZFS"`, "Give zfs, btrfs, lvm or dir."}},

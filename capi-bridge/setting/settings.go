@@ -40,6 +40,17 @@ func (s *Settings) AddText(to *string, name, env, fallback, usage string) {
 	s.addEntry(&entry{name: name, env: env, usage: usage, fallback: fallback, set: func(text string) error { *to = text; return nil }})
 }
 
+// AddNonEmptyText adds a text whose flag must have a value. An unset variable of a shell makes it
+// empty, and the command would do something else than what was meant.
+func (s *Settings) AddNonEmptyText(to *string, name, usage string) {
+	s.addEntry(&entry{name: name, usage: usage, set: func(text string) error {
+		if *to = text; text == "" {
+			return errors.New("it is empty")
+		}
+		return nil
+	}})
+}
+
 // AddTexts adds a text that can be given several times. In the variable, commas
 // separate the values.
 func (s *Settings) AddTexts(to *[]string, name, env, usage string) {

@@ -135,8 +135,8 @@ type shortage struct {
 // report reports, once for each place, that the VMs do not fit there. That is an error if one of
 // them is forced: Terraform destroys that VM first.
 func (s shortage) report(v ObstacleReport) {
-	lacks, forced := s.lacks(), ""
-	if lacks == "" {
+	lacking, forced := s.lackText(), ""
+	if lacking == "" {
 		return
 	}
 	for name, n := range s.all {
@@ -144,7 +144,7 @@ func (s shortage) report(v ObstacleReport) {
 			forced = max(forced, name)
 		}
 	}
-	err := fmt.Errorf("the VMs planned for %s: %s", s.where, lacks)
+	err := fmt.Errorf("the VMs planned for %s: %s", s.where, lacking)
 	const hint = "The room of VMs that this run only deletes is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts."
 	switch {
 	case forced != "" && v.Run.ClaimWarning("forced room "+s.where):
@@ -156,9 +156,9 @@ func (s shortage) report(v ObstacleReport) {
 	}
 }
 
-// lacks says what is missing; empty: nothing, or the hosts' room is not known, or there is only
+// lackText says what is missing; empty: nothing, or the hosts' room is not known, or there is only
 // one VM, whose own check has warned.
-func (s shortage) lacks() string {
+func (s shortage) lackText() string {
 	if slices.ContainsFunc(s.hosts, func(h engine.VMHost) bool { return !values.HasInventory(h) }) {
 		return ""
 	}
