@@ -4,9 +4,9 @@ package ledger
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestNodeKeys: a node without the keys of its cluster is refused before anything is made.
@@ -25,15 +25,20 @@ func TestStoppedWhileWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		for !strings.Contains(log.String(), "waiting for the cluster") && stopped.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-		stop()
-	}()
-	err := runCommand(stopped, folder, &out, &log, "serve", "--listen", "127.0.0.1:0", "--health-addr", "", "--node", "127.0.0.1:1", "--name", "127.0.0.1")
+	stop()
+	err := runCommand(stopped, folder, &out, &log, "serve", "--listen", "127.0.0.1:0", "--health-addr", "", "--node", unusedAddress(t), "--name", "127.0.0.1")
 	if err != nil || !strings.Contains(log.String(), "stopped while it waited for the cluster") {
 		t.Errorf("got %v\n%s", err, log.String())
 	}
+}
+
+// unusedAddress is an address on which nothing listens.
+func unusedAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
