@@ -135,6 +135,11 @@ func (c Credentials) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// UntrustedText says that the LXD at an address does not trust a client certificate.
+func UntrustedText(address, fingerprint string) string {
+	return fmt.Sprintf("the LXD at %s does not trust the client certificate %s", address, fingerprint)
+}
+
 // String names the certificate. No verb or handler ever prints the key: specs end up in logs
 // and messages.
 func (c Credentials) String() string {

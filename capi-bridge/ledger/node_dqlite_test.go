@@ -26,14 +26,14 @@ func TestStoppedWhileWaiting(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	err := runCommand(stopped, folder, &out, &log, "serve", "--listen", "127.0.0.1:0", "--health-addr", "", "--node", unusedAddress(t), "--name", "127.0.0.1")
+	err := runCommand(stopped, folder, &out, &log, "serve", "--listen", "127.0.0.1:0", "--health-addr", "", "--node", refusingAddress(t), "--name", "127.0.0.1")
 	if err != nil || !strings.Contains(log.String(), "stopped while it waited for the cluster") {
 		t.Errorf("got %v\n%s", err, log.String())
 	}
 }
 
-// unusedAddress is an address on which nothing listens.
-func unusedAddress(t *testing.T) string {
+// refusingAddress is an address that refuses connections.
+func refusingAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // untrustedError says that an existing LXD does not trust the certificate: waiting will not
 // change that. If the cause says only the same, the text does not repeat it.
 func untrustedError(want engine.HostSpec, e engine.Endpoint, cause error) error {
-	message := fmt.Sprintf("the LXD at %s does not trust the client certificate %s", e.Address, want.Credentials.Fingerprint())
+	message := engine.UntrustedText(e.Address, want.Credentials.Fingerprint())
 	if same, ok := errors.AsType[*engine.Error](cause); ok && same.Message == message {
 		cause = same.Err
 	}

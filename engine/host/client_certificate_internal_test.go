@@ -12,7 +12,7 @@ import (
 func TestUntrustedError(t *testing.T) {
 	t.Parallel()
 	want, at := engine.HostSpec{Name: "kvm-1", Project: "maas"}, engine.Endpoint{Address: "https://10.0.0.5:8443"}
-	same := untrustedError(want, at, engine.ErrForbidden).(*engine.Error).Message
+	same := engine.UntrustedText(at.Address, want.Credentials.Fingerprint())
 	for name, tc := range map[string]struct {
 		reason string
 		cause  error

@@ -67,7 +67,7 @@ func (t target) certificateChangedError(e *otherCertificateError) error {
 
 func (t target) clientUntrustedError() error {
 	return forbiddenError(
-		fmt.Sprintf("the LXD at %s does not trust the client certificate %s", t.address, t.key.Fingerprint),
+		engine.UntrustedText(t.address, t.key.Fingerprint),
 		fmt.Sprintf("On the host, trust it: lxc config trust add FILE --restricted --projects %s, where FILE holds the certificate. "+
 			"Or give the pair that the host trusts as lxd_client_cert and lxd_client_key.", t.project))
 }

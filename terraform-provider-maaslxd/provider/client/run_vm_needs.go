@@ -105,11 +105,13 @@ func (r *Run) reportShortages(all map[string]vmNeed, want vmNeed, hosts []engine
 	if r.MakesHosts() || len(hosts) == 0 {
 		return // their room is not known, or each VM's own check has warned
 	}
-	any, isPlaced, where := func(vmNeed) bool { return true }, func(n vmNeed) bool { return n.host == "" }, "all VM hosts together take more than they have"
+	isAny := func(vmNeed) bool { return true }
 	if len(hosts) == 1 {
-		isPlaced, where = any, "VM host "+hosts[0].Name+" take more than it has"
+		shortage{all, hosts, "VM host " + hosts[0].Name + " take more than it has", isAny, isAny}.report(v)
+		return
 	}
-	shortage{all, hosts, where, any, isPlaced}.report(v)
+	isPlaced := func(n vmNeed) bool { return n.host == "" }
+	shortage{all, hosts, "all VM hosts together take more than they have", isAny, isPlaced}.report(v)
 }
 
 // addVMNeed records the need of a VM, and returns the need of all VMs that this run makes.

@@ -39,7 +39,6 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		p.replacement = r.client.NotePlanned("VM ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags)
 		if p.replacement.IsReplaced {
 			p.private = readPrivateState(ctx, req.Private, p.diags)
-			r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 			refuseTakenOver(p.plan.Name.ValueString(), p.private, p.diags)
 			values.RefuseDestroy("VM "+p.plan.Name.ValueString(), p.private.Protected || p.private.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 		}
@@ -81,11 +80,14 @@ func refuseTakenOver(name string, n privateState, diags *diag.Diagnostics) {
 // notePlanForHost records for the VM host whether the VM stays on it. Terraform plans both at
 // the same time, so each plan first writes its note and then reads the other's.
 func (r *vmResource) notePlanForHost(p *vmPlan) {
-	if r.client == nil || p.state == nil || len(p.replace) > 0 {
-		return
+	switch {
+	case r.client == nil:
+	case p.state != nil && len(p.replace) == 0:
+		r.client.Run.NoteVMStays(p.private.HostMachine, p.plan.Name.ValueString())
+		refuseStayingOnDestroyedHost(p)
+	case p.replacement.IsForced: // as a change, the plan replaced nothing
+		r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 	}
-	r.client.Run.NoteVMStays(p.private.HostMachine, p.plan.Name.ValueString())
-	refuseStayingOnDestroyedHost(p)
 }
 
 // vmPlan is a plan of a VM while it is made.
