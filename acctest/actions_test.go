@@ -124,6 +124,9 @@ func fullConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *tf
 func diagnosticTexts(all []*tfprotov6.Diagnostic) string {
 	var lines []string
 	for _, d := range all {
+		if d.Attribute != nil {
+			lines = append(lines, d.Attribute.String())
+		}
 		lines = append(lines, d.Summary, d.Detail)
 	}
 	return strings.Join(lines, "\n")
@@ -217,8 +220,11 @@ func TestAccActionRedeploy(t *testing.T) {
 		_, failure := x.invokeAction(t, "maaslxd_redeploy", config)
 		return failure
 	}
-	if failure := redeploy(map[string]any{"user_data": "#cloud-config\npackages: [caddy]\n"}); failure != "" {
+	if failure := redeploy(map[string]any{"user_data": "#cloud-config\npackages: [caddy]\n", "kernel": "hwe-24.04"}); failure != "" {
 		t.Fatal(failure)
+	}
+	if got := x.kernelOf(t, name); got != "hwe-24.04" {
+		t.Errorf("the kernel is %q", got)
 	}
 	x.wantUserData(t, name, "caddy")
 	w.wantEmptyPlan(t)
@@ -333,20 +339,5 @@ func (w workspace) needsCLI114(t *testing.T) {
 	t.Helper()
 	if w.cli.IsTofu() || w.cli.IsOlderThan(1, 14) {
 		t.Skip("actions and queries came with Terraform 1.14, and this is " + w.cli.String())
-	}
-}
-
-// TestAccExampleActions makes the CLI validate the examples of the actions,
-// where the CLI has actions.
-func TestAccExampleActions(t *testing.T) {
-	t.Parallel()
-	for _, name := range fileNames(t, "../examples/actions") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkspace(t, "")
-			w.needsCLI114(t)
-			w.copyRepositoryFiles(t, "examples/actions/"+name+"/action.tf")
-			w.run(t, "validate", "-no-color")
-		})
 	}
 }

@@ -38,7 +38,7 @@ type dependencyRule struct {
 
 // sharedByControllers is what the bridge's controllers share.
 var sharedByControllers = []string{
-	"capi-bridge/controller", "capi-bridge/controller/condition", "capi-bridge/controller/demand", "capi-bridge/controller/endpoint",
+	"capi-bridge/advice", "capi-bridge/controller", "capi-bridge/controller/condition", "capi-bridge/controller/demand", "capi-bridge/controller/endpoint",
 	"capi-bridge/controller/outbox", "capi-bridge/controller/ownership", "capi-bridge/controller/problem", "capi-bridge/controller/requeue",
 }
 
@@ -390,7 +390,7 @@ var dependencyRules = map[string]dependencyRule{
 	},
 	"capi-bridge/identity": {
 		reason: "The controllers find their MAAS without the manager.",
-		ours:   []string{"capi-bridge/api/...", "capi-bridge/controller/...", "capi-bridge/identity/...", "engine/...", "cloudinit/..."},
+		ours:   []string{"capi-bridge/advice", "capi-bridge/api/...", "capi-bridge/controller/...", "capi-bridge/identity/...", "engine/...", "cloudinit/..."},
 		never:  terraformModules,
 	},
 	"capi-bridge": {

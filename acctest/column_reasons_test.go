@@ -19,12 +19,16 @@ const (
 	lxdNoMAASRefresh      = "MAAS does not refresh LXDs there"
 	lxdNoCompose          = "the former provider's VMs were composed by MAAS on its VM hosts"
 
+	lxdLoopbackOnly = "its machines have loopback addresses, and no LXD listens on one of these alone"
 	lxdOtherNetwork = "the addresses of the network differ there"
 )
 
 // notOnLXD are the tests, or their cases, that make no sense where LXD makes
 // the VMs, with the reason.
 var notOnLXD = map[string]string{
+	"TestAccWorkflowHostLinks/VLAN":       lxdLoopbackOnly,
+	"TestAccWorkflowHostLXD":              lxdLoopbackOnly,
+	"TestAccWorkflowHostPools":            "a real LXD has neither such a disk nor Ceph",
 	"TestAccWorkflowRoomTogether":         "the room of a real LXD depends on the machine that runs the tests",
 	"TestAccDataHosts":                    lxdNoHostNumber,
 	"TestAccDataBadInput/NoHostID":        lxdNoHostNumber,
@@ -32,19 +36,19 @@ var notOnLXD = map[string]string{
 	"TestAccHostServerIsTold":             lxdNoHostNumber,
 	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
 	"TestAccWorkflowComposerChanged":      lxdNoHostRecord,
+	"TestAccWorkflowMoveByImport":         lxdNoCompose,
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,
-	"TestAccWorkflowMoveGuide":            lxdNoCompose,
-	"TestAccWorkflowMoveRefused":          lxdNoCompose,
 	"TestAccWorkflowMoveHosts":            lxdNoCompose,
 	"TestAccWorkflowMoveHostRefused":      lxdNoCompose,
 	"TestAccWorkflowMoveHostThenChange":   lxdNoCompose,
-	"TestAccWorkflowMoveThenChange":       lxdNoCompose,
 	"TestAccHostDrift/Zone":               lxdNoHostRecord,
 	"TestAccHostDrift/Ratio":              lxdNoHostRecord,
 	"TestAccHostDrift/Name":               lxdNoHostRecord,
 	"TestAccHostDrift/Tag":                lxdNoHostRecord,
 	"TestAccHostDrift/Forgotten":          lxdNoHostRecord,
+	"TestAccHostDrift/Unrecorded":         lxdNoHostRecord,
 	"TestAccHostImportUnmarked":           lxdNoHostRecord,
+	"TestAccWorkflowOwnerOfAdopted/Host":  lxdNoHostRecord,
 	"TestAccHostKilled/Unregistered":      lxdNoHostRecord,
 	"TestAccVMBadInput/HostNeverReached":  lxdNoHostRecord,
 	"TestAccVMBadInput/NoVMHosts":         "it makes VMs there",
@@ -56,6 +60,7 @@ var notOnLXD = map[string]string{
 	"TestAccHostProjectInUse":             lxdNoHostMachine,
 	"TestAccWorkflowImportHostByAddress":  lxdNoHostMachine,
 	"TestAccHostWaysIn/ByAddress":         lxdNoHostMachine,
+	"TestAccHostAddressCorrected":         lxdNoHostMachine,
 	"TestAccHostServerDemanded":           lxdNoHostMachine,
 	"TestAccHostBadLXD/ProjectHoldsVMs":   lxdNoHostMachine,
 	"TestAccHostBadLXD/RegisteredAlready": lxdNoHostMachine,
@@ -75,6 +80,8 @@ var notOnLXD = map[string]string{
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
 	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
 	"TestAccHostServerChanged":            "the certificate of a real LXD cannot be changed",
+	"TestAccVMReplacedForSize":            "LXD resizes a VM in place",
+	"TestAccVMResizeUnanswered":           "LXD resizes a VM in place, whatever MAAS answers",
 	"TestAccWorkflowTypoVM":               lxdOtherNetwork,
 	"TestAccWorkflowTypoAddresses":        lxdOtherNetwork,
 	"TestAccHostKeyExpires":               "without a valid key nobody sees what is on a host: see TestAccGoneKeyExpires",

@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"os"
@@ -194,24 +195,34 @@ func (x *target) keySettings() string {
 	return fmt.Sprintf("lxd_client_cert = %q\n  lxd_client_key = %q\n  ", key.Certificate, key.Credentials.Key)
 }
 
-// enlistVM makes a VM in the LXD of the first host, and in MAAS, as an operator
-// without our provider would.
-func (x *target) enlistVM(t *testing.T, name string, cores int) {
+// enlistVM makes a VM in the LXD of a host, and in MAAS, as an operator without
+// our provider would.
+func (x *target) enlistVM(t *testing.T, host, name string, cores int) {
 	t.Helper()
-	const mac = "00:16:3e:aa:aa:aa"
 	key, err := fleetKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := x.simulatorOrSkip().LXDs()[0]
-	if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: host.Name, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
+	hash := sha256.Sum256([]byte(name))
+	mac := fmt.Sprintf("00:16:3e:%x:%x:%x", hash[:1], hash[1:2], hash[2:3])
+	if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: host, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
 		t.Fatal(err)
 	}
 	x.postForm(t, "machines/", url.Values{
 		"hostname": {name}, "architecture": {"amd64/generic"}, "mac_addresses": {mac}, "power_type": {"lxd"},
-		"power_parameters_power_address": {host.Address}, "power_parameters_instance_name": {name},
+		"power_parameters_power_address": {x.lxdAddress(host)}, "power_parameters_instance_name": {name},
 		"power_parameters_certificate": {key.Certificate}, "power_parameters_key": {key.Credentials.Key},
 	})
+}
+
+// lxdAddress is the address of a VM host's LXD.
+func (x *target) lxdAddress(host string) string {
+	for _, l := range x.simulatorOrSkip().LXDs() {
+		if l.Name == host {
+			return l.Address
+		}
+	}
+	return ""
 }
 
 // lxdVersion is the version of the LXDs.

@@ -107,6 +107,62 @@ data "maaslxd_capacity" "large" {
 	})
 }
 
+// TestAccDataCapacityFilters counts only hosts of a zone, of a resource pool,
+// with a tag, of an architecture, or with huge pages. MAAS reports no huge
+// pages, so its hosts count there.
+func TestAccDataCapacityFilters(t *testing.T) {
+	t.Parallel()
+	x := newSimulatedTarget(t, func(m *sim.Model) {
+		m.Hosts[0].Zone, m.Hosts[0].Pool, m.Hosts[0].Tags = "az1", "kvm", []string{"rack1"}
+	})
+	size := "  cores = 1\n  memory_mib = 1024\n"
+	sources := `data "maaslxd_capacity" "all" {` + "\n" + size + `  architecture = "amd64/generic"
+}
+data "maaslxd_capacity" "chosen" {` + "\n" + size + `  zone = "az1"
+  pool = "kvm"
+  tags = ["rack1"]
+}
+data "maaslxd_capacity" "elsewhere" {` + "\n" + size + `  zone = "az2"
+  pool = "kvm"
+}
+data "maaslxd_capacity" "foreign" {` + "\n" + size + `  architecture = "arm64/generic"
+}
+data "maaslxd_capacity" "huge" {` + "\n" + size + `  hugepages = true
+}
+output "filtered" { value = data.maaslxd_capacity.chosen.vms > 0 && data.maaslxd_capacity.chosen.vms < data.maaslxd_capacity.all.vms }
+output "huge" { value = data.maaslxd_capacity.huge.vms <= data.maaslxd_capacity.all.vms }
+`
+	checks := []statecheck.StateCheck{statecheck.ExpectKnownOutputValue("filtered", knownvalue.Bool(true)), statecheck.ExpectKnownOutputValue("huge", knownvalue.Bool(true))}
+	for _, name := range []string{"elsewhere", "foreign"} {
+		checks = append(checks, expectDataValue("data.maaslxd_capacity."+name, "vms", exactNumber(0)))
+	}
+	runStory(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		Steps:                    []resource.TestStep{{Config: x.config(sources), ConfigStateChecks: checks}},
+	})
+}
+
+// TestAccDataSubnetFilters lists subnets by space, by fabric and by VLAN.
+func TestAccDataSubnetFilters(t *testing.T) {
+	t.Parallel()
+	x := newSimulatedTarget(t)
+	x.makeTaggedSubnet(t)
+	fabric := x.addIPv6Subnet(t, "lan", "dmz", "lan6", "fd00:77::/64")
+	sources := fmt.Sprintf(`data "maaslxd_subnets" "space" { filter = { space = "dmz" } }
+data "maaslxd_subnets" "tagged" { filter = { vid = 100, fabric = %q } }
+data "maaslxd_subnets" "none" { filter = { vid = 100, space = "dmz" } }
+output "space" { value = join(" ", data.maaslxd_subnets.space.subnets[*].name) }
+output "tagged" { value = join(" ", data.maaslxd_subnets.tagged.subnets[*].name) }
+`, fabric)
+	runStory(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		Steps: []resource.TestStep{{Config: x.config(sources), ConfigStateChecks: []statecheck.StateCheck{
+			statecheck.ExpectKnownOutputValue("space", exactText("lan lan6")), statecheck.ExpectKnownOutputValue("tagged", exactText("tagged")),
+			expectDataValue("data.maaslxd_subnets.none", "subnets", knownvalue.ListSizeExact(0)),
+		}}},
+	})
+}
+
 // TestAccDataCatalogBadInput wants one clear error for each case.
 func TestAccDataCatalogBadInput(t *testing.T) {
 	t.Parallel()
@@ -120,9 +176,13 @@ func TestAccDataCatalogBadInput(t *testing.T) {
 		"NullTag":     {"A tag cannot be null.", machines(`tags = [null]`), `contains a null value`},
 		"EmptyTag":    {"A tag cannot be empty.", machines(`tags = [""]`), `filter.tags must be 1 to 256`},
 		"VID":         {"A VLAN tag has only twelve bits.", `data "maaslxd_subnets" "x" { filter = { vid = 5000 } }`, `filter.vid between 0 and 4094`},
+		"Fabric":      {"An unknown fabric is an error and not an empty list.", `data "maaslxd_subnets" "x" { filter = { fabric = "nosuch" } }`, `filter = { fabric = "nosuch" MAAS knows no fabric with a subnet, called "nosuch" Known`},
+		"Space":       {"An unknown space is an error and not an empty list.", `data "maaslxd_subnets" "x" { filter = { space = "nosuch" } }`, `filter = { space = "nosuch" MAAS knows no space with a subnet, called "nosuch"`},
 		"EmptyFabric": {"An empty name names no fabric.", `data "maaslxd_subnets" "x" { filter = { fabric = "" } }`, `filter.fabric It is empty`},
 		"NoSize":      {"The capacity depends on the memory of a VM.", `data "maaslxd_capacity" "x" { cores = 1 }`, `memory_mib is required`},
 		"NoCore":      {"A VM has at least one core.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 0\n  memory_mib = 1024\n}", `cores between 1 and`},
+		"OtherZone":   {"An unknown zone is an error and not a capacity of none.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 1\n  memory_mib = 1024\n  zone = \"nosuch\"\n}", `zone = "nosuch" MAAS knows no zone "nosuch" Known`},
+		"OtherPool":   {"An unknown resource pool is an error and not a capacity of none.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 1\n  memory_mib = 1024\n  pool = \"nosuch\"\n}", `MAAS knows no resource pool "nosuch"`},
 		"NullDisk":    {"A disk needs a size.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 1\n  memory_mib = 1024\n  disks = [null]\n}", `contains a null value`},
 		"EmptyArch":   {"An empty name names no architecture.", `data "maaslxd_images" "x" { architecture = "" }`, `architecture It is empty`},
 	}

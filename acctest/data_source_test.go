@@ -40,7 +40,7 @@ func exactNumber(n int64) knownvalue.Check { return knownvalue.Int64Exact(n) }
 func (x *target) makeUnmanagedVM(t *testing.T, name string, cores int) {
 	t.Helper()
 	if isLXDColumn() {
-		x.enlistVM(t, name, cores)
+		x.enlistVM(t, x.simulatorOrSkip().LXDs()[0].Name, name, cores)
 		return
 	}
 	x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.vmHostNumber(t)), url.Values{"hostname": {name}, "cores": {strconv.Itoa(cores)}, "memory": {"2048"}})
@@ -183,7 +183,11 @@ func TestAccDataBadInput(t *testing.T) {
 		"NoVM":          {reason: "MAAS has no VM of this name.", config: `data "maaslxd_vm" "x" { name = "web-9" }`, want: `No such VM name "web-9"`},
 		"NoVMID":        {reason: "MAAS has no VM with this id.", config: `data "maaslxd_vm" "x" { id = "abcdef" }`, want: `No such VM id "abcdef"`},
 		"VMUnsaid":      {reason: "Nothing chooses a VM.", config: `data "maaslxd_vm" "x" {}`, want: `Exactly one of these id name`},
-		"VMsHost":       {reason: "An unknown VM host is an error and not an empty list.", config: `data "maaslxd_vms" "x" { filter = { vm_host = "lxd9" } }`, want: `No such VM host "lxd9" lxd1`},
+		"VMsHost":       {reason: "An unknown VM host is an error and not an empty list.", config: `data "maaslxd_vms" "x" { filter = { vm_host = "lxd9" } }`, want: `filter = { vm_host = "lxd9" MAAS knows no VM host "lxd9" lxd1`},
+		"VMsZone":       {reason: "An unknown zone is an error and not an empty list.", config: `data "maaslxd_vms" "x" { filter = { zone = "mars" } }`, want: `filter = { zone = "mars" MAAS knows no zone "mars" Known az1`},
+		"VMsPool":       {reason: "An unknown resource pool is an error and not an empty list.", config: `data "maaslxd_vms" "x" { filter = { pool = "mars" } }`, want: `filter = { pool = "mars" MAAS knows no resource pool "mars" Known kvm`},
+		"HostsZone":     {reason: "The error tells of a name that differs by case.", config: `data "maaslxd_vm_hosts" "x" { filter = { zone = "AZ1" } }`, want: `filter = { zone = "AZ1" MAAS knows no zone "AZ1" Did you mean "az1"`},
+		"HostsPool":     {reason: "An unknown resource pool is an error and not an empty list.", config: `data "maaslxd_vm_hosts" "x" { filter = { pool = "mars" } }`, want: `filter = { pool = "mars" MAAS knows no resource pool "mars" Known kvm`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package acctest_test
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -207,3 +209,51 @@ func TestAccVMGoneBeforeDestroy(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// TestAccVMResizeUnanswered resizes a VM while MAAS does not answer a call that
+// the plan needs. The resize would replace the VM, so the plan stops.
+func TestAccVMResizeUnanswered(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ reason, route, want string }{
+		"Maker": {"Nobody knows whether MAAS makes VMs, or LXD, which resizes them in place.", "vm-hosts/", "Cannot find out whether the size of VM web changes in place replaced Plan again when MAAS answers"},
+		"Check": {"Nobody knows whether another VM could be made.", "version/", "Cannot replace VM web stops before VM web is destroyed Plan again when MAAS answers"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			t.Log(tc.reason)
+			x := newSimulatedTarget(t)
+			sized := func(cores int) string { return x.config(x.vm("web", fmt.Sprintf("cores = %d", cores))) }
+			w := newWorkspace(t, sized(1))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			before := x.findMachine(t, "web").SystemID
+			x.simulatorOrSkip().AddFault(sim.Fault{Method: http.MethodGet, Path: tc.route, Kind: sim.FaultStatus, Status: 503})
+			w.configure(t, sized(2))
+			w.wantRefusedPlan(t, tc.want)
+			x.simulatorOrSkip().ClearFaults()
+			if got := x.findMachine(t, "web"); got.SystemID != before || got.Cores != 1 {
+				t.Errorf("it is %+v", got)
+			}
+			w.configure(t, sized(1))
+			w.wantEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
+	}
+}
+
+// TestAccVMReplacedForSize: where MAAS makes the VMs, a plan that replaces a VM
+// for its size says so, also if the VM may be stopped.
+func TestAccVMReplacedForSize(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	w := newWorkspace(t, x.config(x.vm("web", x.deploy())))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for change, word := range map[string]string{"cores = 2": "cores", "memory_mib = 4096": "memory", "disks = { root = { size_gb = 20 } }": "disk"} {
+		w.configure(t, x.config(x.vm("web", change, "allow_stopping_for_update = true", x.deploy())))
+		want := "VM will be replaced, with all its disks MAAS makes the VMs here, and changes no " + word + " also with allow_stopping_for_update"
+		if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(want).MatchString(out) {
+			t.Errorf("%s: want a warning with the words %q, got:\n%s", change, want, out)
+		}
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}

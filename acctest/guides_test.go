@@ -19,9 +19,10 @@ import (
 
 // Guides that several tests read.
 const (
-	keysGuide   = "keys-and-certificates"
-	ledgerGuide = "shared-ledger"
-	planRules   = "../reference/plan-rules"
+	keysGuide      = "keys-and-certificates"
+	ledgerGuide    = "shared-ledger"
+	migratingGuide = "migrating"
+	planRules      = "../reference/plan-rules"
 )
 
 // terraformBlocks are the Terraform blocks of a page.
@@ -86,6 +87,7 @@ func TestGuideInstallsAsREADME(t *testing.T) {
 		blockOf(t, "first-fleet", shellBlocks, "Name the MAAS"),
 		configurationOf(t, "first-fleet", "The provider"),
 		configurationOf(t, "first-fleet", "The first VM host and two VMs"),
+		blockOf(t, "first-fleet", shellBlocks, "Apply"),
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(readme), " # a Ready machine of your MAAS", ""), block) {
 			t.Errorf("the README does not have these lines:\n%s", block)
@@ -176,7 +178,14 @@ func TestAccGuideFirstFleet(t *testing.T) {
 			t.Errorf("%s is %s, want it Deployed", name, got)
 		}
 	}
-	w.run(t, "destroy", "-auto-approve", "-no-color")
+	tools := t.TempDir()
+	writeStandIn(t, tools, "terraform", fmt.Sprintf("exec '%s' \"$@\"", w.cli.Path))
+	destroy := exec.CommandContext(t.Context(), "sh", "-euc", blockOf(t, "first-fleet", shellBlocks, "Destroy"))
+	destroy.Dir, destroy.Stdin = w.dir, strings.NewReader("yes\n")
+	destroy.Env = append(w.env, "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out, err := destroy.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {
 		t.Error(err)
 	}
@@ -287,11 +296,35 @@ func TestAccGuideDayTwo(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// TestAccGuideRestart restarts a VM by the action of the guide.
-func TestAccGuideRestart(t *testing.T) {
+// TestAccGuideMovedAddress changes a VM from count to for_each by the block of the guide, which
+// changes nothing. Without the block, the plan destroys the VM, and says what is missing.
+func TestAccGuideMovedAddress(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	web := func(each, name string) string {
+		return x.config(fmt.Sprintf("resource \"maaslxd_vm\" \"web\" {\n  %s\n  name = %s\n  vm_host = %q\n}\n", each, name, x.host))
+	}
+	w := newWorkspace(t, web("count = 1", `"web-1"`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	each := web(`for_each = toset(["web-1"])`, "each.key")
+	w.configure(t, each)
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("1 to destroy").MatchString(out) || !wordsPattern("write a moved block").MatchString(out) {
+		t.Errorf("want a warning that names the moved block, got:\n%s", out)
+	}
+	w.configure(t, each+configurationOf(t, "day-two", "The VM gets another address in the configuration"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if out := w.run(t, "state", "list"); !strings.Contains(out, `maaslxd_vm.web["web-1"]`) {
+		t.Errorf("the state has %s", out)
+	}
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGuideRestartAndRescue restarts a VM, and enters rescue mode, by the actions of the guide.
+func TestAccGuideRestartAndRescue(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
-	w := newWorkspace(t, x.config(firstFleet(t)+configurationOf(t, "day-two", "Restart a VM once")))
+	w := newWorkspace(t, x.config(firstFleet(t)+configurationOf(t, "day-two", "Restart a VM once")+configurationOf(t, "day-two", "Enter rescue mode")))
 	w.needsCLI114(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.simulatorOrSkip().ResetJournal()
@@ -299,6 +332,14 @@ func TestAccGuideRestart(t *testing.T) {
 	x.waitUntil(t, "web-1 is on", func() bool { return x.findMachine(t, "web-1").PowerState == "on" })
 	if made := countChanges(x.simulatorOrSkip().Journal()); len(made) == 0 {
 		t.Error("nothing was called")
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_rescue.enter")
+	m := x.findMachine(t, "web-1")
+	if m.StatusName != "Rescue mode" {
+		t.Errorf("web-1 is %q", m.StatusName)
+	}
+	if _, failure := x.invokeAction(t, "maaslxd_rescue", map[string]any{"machine": m.SystemID, "rescue": "exit"}); failure != "" {
+		t.Error(failure)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -33,7 +33,7 @@ func TestAccHostBadLXD(t *testing.T) {
 				w := newWorkspace(t, x.config(vmHost("first", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
 				w.run(t, "apply", "-auto-approve", "-no-color")
 			},
-			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it by the machine's system id`,
+			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it by its system id`,
 		},
 		"ProjectHoldsVMs": {
 			reason: "MAAS would adopt the existing VMs and power-cycle them.", world: withLXDOfVersion("5.21.3"), probe: "direct",

@@ -165,6 +165,12 @@ func TestAccHostDrift(t *testing.T) {
 			reason: "If somebody removes a VM host from MAAS, an update registers it again.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) { x.forgetVMHost(t, "kvm1") },
 		},
+		"Unrecorded": {
+			reason: "If somebody takes the tag off its machine, an update records the VM host again.", action: plancheck.ResourceActionUpdate,
+			drift: func(t *testing.T, x *metalTarget) {
+				x.postForm(t, "tags/maaslxd-host/?op=update_nodes", map[string][]string{"remove": {x.findMachine(t, "node1").SystemID}})
+			},
+		},
 		"Released": {
 			reason: "If somebody releases the machine, nothing of the host is left.", action: plancheck.ResourceActionCreate,
 			drift: func(t *testing.T, x *metalTarget) {
@@ -296,4 +302,39 @@ func TestAccHostKey(t *testing.T) {
 // unwrapMessage removes the CLI's frame and line breaks from a message.
 func unwrapMessage(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("│╷╵ \n", r) }), " ")
+}
+
+// TestAccHostAddressCorrected corrects the address of an LXD server after a create that ran out of
+// time: MAAS could not reach the server by that address. The VM host that was begun has the former
+// address, so the error names both addresses and the way out.
+func TestAccHostAddressCorrected(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	x.makeLXDTrustNewKey(t, "stray")
+	config := func(address string) string {
+		return x.config(vmHost("kvm", fmt.Sprintf("address = %q", address), `adopt_existing_vms = true`, `timeouts = { create = "3s" }`))
+	}
+	setCondition := func(c sim.Condition) {
+		t.Helper()
+		if err := x.simulatorOrSkip().SetLXDCondition("stray", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setCondition(sim.ConditionUnreachable)
+	w := newWorkspace(t, config("10.200.0.9"))
+	apply := func(want string) {
+		t.Helper()
+		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+		if err := cmd.Run(); err == nil || !wordsPattern(want).MatchString(unwrapMessage(out.String())) {
+			t.Errorf("want %q, got %v:\n%s", want, err, out)
+		}
+	}
+	apply("MAAS cannot use the LXD of kvm yet")
+	w.configure(t, config("10.200.0.10"))
+	apply(`address: a former run registered VM host kvm by the address https://10.200.0.9:8443 and the address is https://10.200.0.10:8443 now Delete VM host kvm in MAAS`)
+	w.configure(t, config("10.200.0.9"))
+	setCondition(sim.ConditionOK)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -2,6 +2,7 @@ package acctest_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,9 @@ func TestAccHostKilled(t *testing.T) {
 				}
 				x.resumeMachines("node1")
 				if tc.verb == "apply" {
+					if out := w.run(t, "plan", "-no-color"); strings.Contains(out, "Cannot create VM host") {
+						t.Errorf("%s\nthe apply continues, and the plan says that it cannot:\n%s", tc.reason, out)
+					}
 					w.run(t, "apply", "-auto-approve", "-no-color")
 					if n, counted := x.countDeployments(); counted && n != 1 || w.status(t) != "Deployed" {
 						t.Errorf("%s\nit is %s after %d deployments", tc.reason, w.status(t), n)

@@ -163,8 +163,29 @@ func (x *target) machineRecords(t *testing.T) map[string]machineRecord {
 	return all
 }
 
-// composeAndDeploy lets MAAS make VMs, by name and host, as other providers do.
+// composeAndDeploy makes and deploys VMs, by name and host, as users of other
+// providers do: MAAS composes them, or LXD makes them and MAAS enlists them.
 func (x *target) composeAndDeploy(t *testing.T, hosts map[string]string) map[string]machineRecord {
+	t.Helper()
+	if isLXDColumn() {
+		for _, name := range slices.Sorted(maps.Keys(hosts)) {
+			x.enlistVM(t, hosts[name], name, 1)
+		}
+	} else {
+		x.compose(t, hosts)
+	}
+	x.simulatorOrSkip().Settle()
+	all := x.machineRecords(t)
+	for name := range hosts {
+		x.postForm(t, "machines/?op=allocate", url.Values{"system_id": {all[name].SystemID}})
+		x.postForm(t, "machines/"+all[name].SystemID+"/?op=deploy", url.Values{"distro_series": {"noble"}})
+	}
+	x.simulatorOrSkip().Settle()
+	return x.machineRecords(t)
+}
+
+// compose lets MAAS make VMs, by name and host.
+func (x *target) compose(t *testing.T, hosts map[string]string) {
 	t.Helper()
 	var list []struct {
 		ID   int
@@ -180,12 +201,4 @@ func (x *target) composeAndDeploy(t *testing.T, hosts map[string]string) map[str
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=compose", numbers[hosts[name]]), url.Values{"hostname": {name}, "cores": {"1"}, "memory": {"2048"}})
 	}
-	x.simulatorOrSkip().Settle()
-	all := x.machineRecords(t)
-	for name := range hosts {
-		x.postForm(t, "machines/?op=allocate", url.Values{"system_id": {all[name].SystemID}})
-		x.postForm(t, "machines/"+all[name].SystemID+"/?op=deploy", url.Values{"distro_series": {"noble"}})
-	}
-	x.simulatorOrSkip().Settle()
-	return x.machineRecords(t)
 }

@@ -101,7 +101,7 @@ func TestAccListVMs(t *testing.T) {
 		"Tags":      {config: map[string]any{"tags": []string{"a", "b"}}, want: []string{"web"}},
 		"Managed":   {config: map[string]any{"managed": true}, want: []string{"db", "web"}},
 		"Unmanaged": {config: map[string]any{"managed": false}, want: []string{}},
-		"Pool":      {config: map[string]any{"pool": "elsewhere"}, want: []string{}},
+		"Pool":      {config: map[string]any{"pool": "kvm"}, want: []string{}},
 		"Limit":     {limit: 1, want: []string{"db"}},
 	}
 	for title, tc := range cases {
@@ -109,9 +109,6 @@ func TestAccListVMs(t *testing.T) {
 		if diff := cmp.Diff(tc.want, namesOf(found)); diff != "" || failure != "" {
 			t.Errorf("%s: %s\nVMs (-want +got):\n%s", title, failure, diff)
 		}
-	}
-	if _, failure := x.listResources(t, "maaslxd_vm", map[string]any{"vm_host": "mars"}, false, 0); !wordsPattern(`No such VM host MAAS knows no VM host "mars"`).MatchString(failure) {
-		t.Errorf("of an unknown VM host: %q", failure)
 	}
 	found, failure := x.listResources(t, "maaslxd_vm", map[string]any{"vm_host": x.host}, true, 0)
 	if failure != "" || len(found) != 1 {
@@ -134,15 +131,76 @@ func TestAccListVMs(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccListBadInput wants one clear error for a name in a filter that MAAS does not have, with
+// the known names. An empty list would be a wrong answer.
+func TestAccListBadInput(t *testing.T) {
+	t.Parallel()
+	x := newSimulatedTarget(t)
+	cases := map[string]struct{ resource, attribute, value, want string }{
+		"VMsHost":      {"maaslxd_vm", "vm_host", "mars", `Cannot list the VMs MAAS knows no VM host "mars" Known lxd1, lxd2`},
+		"VMsZone":      {"maaslxd_vm", "zone", "mars", `Cannot list the VMs MAAS knows no zone "mars" Known az1, az2`},
+		"VMsPool":      {"maaslxd_vm", "pool", "KVM", `Cannot list the VMs MAAS knows no resource pool "KVM" Did you mean "kvm"`},
+		"HostsZone":    {"maaslxd_vm_host", "zone", "mars", `Cannot list the VM hosts MAAS knows no zone "mars" Known az1, az2`},
+		"HostsPool":    {"maaslxd_vm_host", "pool", "mars", `Cannot list the VM hosts MAAS knows no resource pool "mars" Known kvm`},
+		"MachinesZone": {"maaslxd_machine", "zone", "mars", `Cannot list the machines MAAS knows no zone "mars" Known az1, az2`},
+		"MachinesPool": {"maaslxd_machine", "pool", "mars", `Cannot list the machines MAAS knows no resource pool "mars" Known kvm`},
+	}
+	for title, tc := range cases {
+		found, failure := x.listResources(t, tc.resource, map[string]any{tc.attribute: tc.value}, false, 0)
+		if len(found) > 0 || !wordsPattern(tc.want).MatchString(failure) || !strings.Contains(failure, `AttributeName("`+tc.attribute+`")`) {
+			t.Errorf("%s: it lists %v: %q, want %q at %s", title, namesOf(found), failure, tc.want, tc.attribute)
+		}
+	}
+}
+
+// TestAccListManagedVMHosts lists the VM hosts that this provider made. There are no others.
+func TestAccListManagedVMHosts(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for managed, want := range map[bool][]string{true: {"kvm1"}, false: {}} {
+		found, failure := x.listResources(t, "maaslxd_vm_host", map[string]any{"managed": managed}, false, 0)
+		names := namesOf(found)
+		slices.Sort(names)
+		if diff := cmp.Diff(want, names); diff != "" || failure != "" {
+			t.Errorf("managed %t: %s\nVM hosts (-want +got):\n%s", managed, failure, diff)
+		}
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccListVMHosts lists VM hosts. For each it reads what an import would.
 func TestAccListVMHosts(t *testing.T) {
 	t.Parallel()
-	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].Zone, m.Hosts[1].Zone = "az1", "az2" })
+	x := newSimulatedTarget(t, func(m *sim.Model) {
+		m.Hosts[0].Zone, m.Hosts[1].Zone = "az1", "az2"
+		m.Hosts[1].Pool, m.Hosts[1].Tags = "kvm", []string{"rack2"}
+	})
 	all, failure := x.listResources(t, "maaslxd_vm_host", nil, false, 0)
 	names := namesOf(all)
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"lxd1", "lxd2"}, names); diff != "" || failure != "" {
 		t.Errorf("%s\nVM hosts (-want +got):\n%s", failure, diff)
+	}
+	for _, tc := range []struct {
+		config map[string]any
+		want   []string
+	}{
+		{map[string]any{"pool": "kvm"}, []string{"lxd2"}},
+		{map[string]any{"pool": "default"}, []string{"lxd1"}},
+		{map[string]any{"tags": []string{"rack2"}}, []string{"lxd2"}},
+		{map[string]any{"tags": []string{"rack9"}}, []string{}},
+	} {
+		found, failure := x.listResources(t, "maaslxd_vm_host", tc.config, false, 0)
+		if diff := cmp.Diff(tc.want, namesOf(found)); diff != "" || failure != "" {
+			t.Errorf("%s\nVM hosts with %v (-want +got):\n%s", failure, tc.config, diff)
+		}
+	}
+	for managed, want := range map[bool]int{true: 0, false: 2} { // no configuration made them
+		if found, failure := x.listResources(t, "maaslxd_vm_host", map[string]any{"managed": managed}, false, 0); failure != "" || len(found) != want {
+			t.Errorf("managed %t: it lists %v: %s", managed, namesOf(found), failure)
+		}
 	}
 	found, failure := x.listResources(t, "maaslxd_vm_host", map[string]any{"zone": "az2"}, true, 0)
 	if failure != "" || len(found) != 1 || found[0].Name != "lxd2" {
@@ -192,7 +250,7 @@ func TestAccListMachines(t *testing.T) {
 	}{
 		"All":       {nil, true},
 		"Zone":      {map[string]any{"zone": db.Zone}, true},
-		"OtherZone": {map[string]any{"zone": "elsewhere"}, false},
+		"OtherZone": {map[string]any{"zone": "az1"}, false},
 		"Pool":      {map[string]any{"pool": db.Pool}, true},
 		"Tags":      {map[string]any{"tags": []string{"a", "b"}}, true},
 		"OtherTags": {map[string]any{"tags": []string{"a", "c"}}, false},

@@ -318,7 +318,7 @@ func TestAccMachineFailsForGood(t *testing.T) {
 			if err := x.simulatorOrSkip().FailMachine(x.findMachine(t, "node1").SystemID, "disk on fire"); err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Wait(); err == nil || !wordsPattern(`Cannot create machine db ended in the state "Failed deployment" disk on fire destroy it to release it`).MatchString(unwrapMessage(out.String())) {
+			if err := cmd.Wait(); err == nil || !wordsPattern(`Cannot create machine db ended in the state "Failed deployment" disk on fire Destroy it to release it`).MatchString(unwrapMessage(out.String())) {
 				t.Errorf("want an error, got %v:\n%s", err, out)
 			}
 			if m := x.findMachine(t, "node1"); m.StatusName != "Failed deployment" {

@@ -117,9 +117,25 @@ func TestOperationsNextPair(t *testing.T) {
 		t.Errorf("the second time it is %s, %v", again.Fingerprint, err)
 	}
 	runGuideBlock(t, folder, swapPairs)
+	runGuideBlock(t, folder, swapPairs) // moves nothing
 	said := runGuideBlock(t, folder, showPair)
 	if !strings.Contains(strings.ToLower(strings.ReplaceAll(said, ":", "")), key.Fingerprint) || !strings.Contains(said, "notAfter=") {
 		t.Errorf("want fingerprint and end, got %s", said)
+	}
+	keepsFormerPair(t, folder, key.Fingerprint)
+}
+
+// keepsFormerPair changes a pair twice: the second change moves nothing while the former pair
+// is there.
+func keepsFormerPair(t *testing.T, folder, former string) {
+	t.Helper()
+	for range 2 {
+		runGuideBlock(t, folder, nextPair)
+		runGuideBlock(t, folder, swapPairs)
+	}
+	key, err := fleetkey.LoadFile(filepath.Join(folder, "lxd-client-former.pem"), time.Now())
+	if err != nil || key.Fingerprint != former {
+		t.Errorf("the former pair is %s, %v, want %s", key.Fingerprint, err, former)
 	}
 }
 

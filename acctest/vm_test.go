@@ -228,6 +228,29 @@ func (w workspace) planActions(t *testing.T) []string {
 // to the file "actions".
 func (w workspace) planActionsOn(t *testing.T, address string) []string {
 	t.Helper()
+	for _, c := range w.planChanges(t) {
+		if c.Address == address {
+			return c.Change.Actions
+		}
+	}
+	t.Fatalf("the plan does not mention %s", address)
+	return nil
+}
+
+// plannedChange is what a plan does to an object.
+type plannedChange struct {
+	Address, Type string
+	Former        string `json:"previous_address"` // empty unless the object moves
+	Change        struct {
+		Actions       []string
+		Before, After map[string]any
+		Unknown       map[string]any `json:"after_unknown"`
+	}
+}
+
+// planChanges writes a plan to the file "actions", and reads what it does.
+func (w workspace) planChanges(t *testing.T) []plannedChange {
+	t.Helper()
 	w.run(t, "plan", "-out=actions", "-no-color")
 	cmd := exec.CommandContext(t.Context(), w.cli.Path, "show", "-json", "actions")
 	cmd.Dir, cmd.Env = w.dir, w.env
@@ -236,21 +259,12 @@ func (w workspace) planActionsOn(t *testing.T, address string) []string {
 		t.Fatal(err)
 	}
 	var plan struct {
-		Changes []struct {
-			Address string
-			Change  struct{ Actions []string }
-		} `json:"resource_changes"`
+		Changes []plannedChange `json:"resource_changes"`
 	}
 	if err := json.Unmarshal(out, &plan); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range plan.Changes {
-		if c.Address == address {
-			return c.Change.Actions
-		}
-	}
-	t.Fatalf("the plan does not mention %s:\n%s", address, out)
-	return nil
+	return plan.Changes
 }
 
 // TestAccVMSubnetSpelling: another spelling of a subnet is the same subnet.

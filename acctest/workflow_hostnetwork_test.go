@@ -167,6 +167,30 @@ func TestAccWorkflowHostBond(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowHostBridgeNIC puts the bridge of the VMs on the second NIC.
+// The first NIC replaces the host. A destroy removes the
+// bridge.
+func TestAccWorkflowHostBridgeNIC(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, addSecondNICs)
+	w := newWorkspace(t, x.config(hostOnNode1(`bridge = { nic = "eth1", subnet = "lan" }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	x.wantInterfaces(t, "the bridge is on the second NIC",
+		"eth0 physical: "+modeOnceRegistered()+" lan", "eth1 physical", "br0 bridge on eth1: "+modeOnceRegistered()+" lan")
+	w.configure(t, x.config(hostOnNode1(`bridge = { nic = "eth0", subnet = "lan" }`)))
+	if got := joinActions(w.planActionsOn(t, hostAddress)); got != "delete,create" {
+		t.Errorf("the first NIC is %s, and not a replacement", got)
+	}
+	w.configure(t, x.config(hostOnNode1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if got := x.describeInterfaces(t, "node1"); len(got) != 2 {
+		t.Errorf("the bridge is still there: %v", got)
+	}
+}
+
 // TestAccWorkflowHostBondAdded puts the NICs of an existing host into a bond.
 // The plan says that it replaces the host. A typo is refused before the old
 // host is gone.

@@ -96,7 +96,7 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 	}
 	// Other configurations, one of the same owner and one of another.
 	other := newWorkspace(t, x.config(testMachine("db-c", `machine = "node1"`, deployNoble)))
-	other.wantRefusedCreate(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- import it`)
+	other.wantRefusedCreate(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- Choose another machine, or first delete what it was made for.`)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
@@ -113,7 +113,11 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	w := newWorkspace(t, x.config(testMachine("db", `selector = { tags = ["metal"], min_cores = 8 }`, deployNoble)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	id := w.systemID(t)
+	w.wantNotInItsOwnWay(t, machineAddress, "was deployed for this name earlier")
 	w.run(t, "state", "rm", machineAddress)
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create machine db as things are was deployed for this name earlier and is finished system id ` + id).MatchString(out) {
+		t.Errorf("want a warning of the machine that the state lost, got:\n%s", out)
+	}
 	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name earlier and is finished import it by its system id `+id)
 	w.run(t, "import", "-no-color", machineAddress, id)
 	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state stores the selector

@@ -51,58 +51,6 @@ func countChanges(j sim.Journal) map[string]int {
 	return made
 }
 
-// TestAccWorkflowMoveFleet moves 200 VMs on 20 hosts from both incumbents. The
-// first apply only writes marks, and the second plan is empty. The VMs go back
-// unchanged.
-func TestAccWorkflowMoveFleet(t *testing.T) {
-	t.Parallel()
-	x := newSimulatedTarget(t, func(m *sim.Model) {
-		m.Latency, m.Hosts = sim.Latency{}, nil
-		for n := range 20 {
-			m.Hosts = append(m.Hosts, sim.HostModel{Name: fmt.Sprintf("kvm%02d", n), Cores: 32, MemoryMiB: 65536})
-		}
-	})
-	theirs := map[string]map[string]string{"maas_vm_host_machine": {}, "lxd_instance": {}}
-	all := map[string]string{}
-	for n := range 200 {
-		name, host := fmt.Sprintf("vm%03d", n), fmt.Sprintf("kvm%02d", n%20)
-		theirs[[]string{"maas_vm_host_machine", "lxd_instance"}[n%2]][name], all[name] = host, host
-	}
-	made := x.composeAndDeploy(t, all)
-	var vms []incumbent
-	for kind, names := range theirs {
-		for name := range names {
-			vms = append(vms, incumbent{kind, name, made[name].incumbentAttributes(kind)})
-			if kind == "maas_vm_host_machine" {
-				vms = append(vms, incumbent{"maas_instance", name, made[name].incumbentAttributes("maas_instance")})
-			}
-		}
-	}
-	w := newIncumbentWorkspace(t)
-	w.writeFile(t, "terraform.tfstate", incumbentState(t, vms...))
-	body := movedVMs("maas", theirs["maas_vm_host_machine"]) + movedVMs("lxd", theirs["lxd_instance"])
-	w.configureWithIncumbents(t, x.config(body+movedBlock("maas_vm_host_machine", "maas")+movedBlock("lxd_instance", "lxd")+removedBlock("maas_instance")))
-	x.simulatorOrSkip().ResetJournal()
-	out := unwrapMessage(w.run(t, "apply", "-auto-approve", "-no-color"))
-	if !wordsPattern("0 added, 200 changed, 0 destroyed").MatchString(out) {
-		t.Errorf("want each VM changed in place:\n%s", out)
-	}
-	marks := map[string]int{"PUT machines/{id}/": 200, "POST tags/": 1} // the tag marks this MAAS
-	if diff := cmp.Diff(marks, countChanges(x.simulatorOrSkip().Journal())); diff != "" {
-		t.Errorf("calls that write (-want +got):\n%s", diff)
-	}
-	w.wantEmptyPlan(t)
-	if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
-		t.Errorf("machines (-before +after):\n%s", diff)
-	}
-	w.configure(t, x.config(strings.NewReplacer("maas_vm_host_machine.vm", "maaslxd_vm.maas", "lxd_instance.vm", "maaslxd_vm.lxd").Replace(
-		removedBlock("maas_vm_host_machine")+removedBlock("lxd_instance"))))
-	w.run(t, "apply", "-auto-approve", "-no-color")
-	if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
-		t.Errorf("machines after the way back (-before +after):\n%s", diff)
-	}
-}
-
 // TestAccWorkflowMoveThenChange moves a VM, changes it in place, and destroys
 // it. It belongs to us like an imported one.
 func TestAccWorkflowMoveThenChange(t *testing.T) {
@@ -182,24 +130,17 @@ func TestAccWorkflowMoveRefused(t *testing.T) {
 	}
 }
 
-// guideBlock is the configuration in the guide that begins with a comment of
-// that title.
-func guideBlock(t *testing.T, title string) string {
-	t.Helper()
-	return configurationOf(t, "migrating", title)
-}
-
 // TestAccWorkflowMoveGuide does what the guide says, there and both ways back.
 func TestAccWorkflowMoveGuide(t *testing.T) {
 	t.Parallel()
-	move := guideBlock(t, "Move the VMs")
+	move := configurationOf(t, migratingGuide, "Move the VMs")
 	resourceAlone, _, _ := strings.Cut(move, "moved {")
 	cases := map[string]struct {
 		reason, body string
 		kinds        []string
 	}{
 		"MAAS": {reason: "Canonical's provider has two resources for one VM.", body: move, kinds: []string{"maas_vm_host_machine", "maas_instance"}},
-		"LXD":  {reason: "The provider finds an LXD instance in MAAS by name and MAC address.", body: resourceAlone + guideBlock(t, "Move instances of LXD"), kinds: []string{"lxd_instance"}},
+		"LXD":  {reason: "The provider finds an LXD instance in MAAS by name and MAC address.", body: resourceAlone + configurationOf(t, migratingGuide, "Move instances of LXD"), kinds: []string{"lxd_instance"}},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -220,7 +161,7 @@ func TestAccWorkflowMoveGuide(t *testing.T) {
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.configure(t, x.config(resourceAlone)) // without the old providers
 			w.wantEmptyPlan(t)
-			w.configure(t, x.config(guideBlock(t, "Give the VMs back")))
+			w.configure(t, x.config(configurationOf(t, migratingGuide, "Give them back")))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			if got := w.run(t, "state", "list"); strings.TrimSpace(got) != "" {
 				t.Errorf("%s\nthe state still has %s", tc.reason, got)

@@ -69,6 +69,21 @@ func (x *metalTarget) hostRecords(t *testing.T) map[string]map[string]any {
 	return all
 }
 
+// checkNotedAddress checks the address that the machine of a VM host notes.
+func (x *metalTarget) checkNotedAddress(t *testing.T, name, want string) {
+	t.Helper()
+	for _, m := range x.machines() {
+		if m.OwnerData["maaslxd-name"] != name {
+			continue
+		}
+		if got := m.OwnerData["maaslxd-address"]; got != want {
+			t.Errorf("the machine of %s notes the address %s, want that of MAAS, %s", name, got, want)
+		}
+		return
+	}
+	t.Errorf("no machine notes VM host %s", name)
+}
+
 // canonicalHostState is what maas_vm_host of canonical/maas 2.4.0 reads of MAAS
 // (maas/resource_maas_vm_host.go, resourceVMHostRead).
 func canonicalHostState(record map[string]any) map[string]any {
@@ -92,7 +107,7 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 	w := newIncumbentWorkspace(t)
 	w.writeFile(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
 	w.writeFile(t, "before.tfstate", w.run(t, "state", "pull"))
-	body := guideBlock(t, "Move the VM hosts")
+	body := configurationOf(t, migratingGuide, "Move the VM hosts")
 	resources, _, _ := strings.Cut(body, "moved {")
 	w.configureWithIncumbents(t, x.config(body))
 	x.simulatorOrSkip().ResetJournal()
@@ -105,6 +120,7 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 		t.Errorf("calls that write (-want +got):\n%s", diff)
 	}
 	x.checkSameHosts(t, hosts, machines)
+	x.checkNotedAddress(t, "stray", "https://"+canonicalAddress+":8443")
 	w.configure(t, x.config(resources)) // without the old provider
 	w.wantEmptyPlan(t)
 	w.configure(t, x.config(strings.ReplaceAll(removedBlock("maas_vm_host"), "maas_vm_host.vm", "maaslxd_vm_host.host")))
@@ -112,6 +128,33 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 	w.configureWithIncumbents(t, x.config(""))
 	w.run(t, "state", "push", "-force", "before.tfstate")
 	x.checkSameHosts(t, hosts, machines)
+}
+
+// TestAccWorkflowMoveByImport takes VM hosts and a VM over by the guide's blocks for newer
+// versions of the old provider. The plan makes and destroys nothing.
+func TestAccWorkflowMoveByImport(t *testing.T) {
+	t.Parallel()
+	x := newCanonicalHostTarget(t)
+	hosts, machines := x.hostRecords(t), x.machineRecords(t)
+	w := newIncumbentWorkspace(t)
+	web := incumbent{"maas_vm_host_machine", "web", machines["web"].incumbentAttributes("maas_vm_host_machine")}
+	w.writeFile(t, "terraform.tfstate", incumbentState(t, append(x.canonicalStates(t), web)...))
+	resources := ""
+	for _, title := range []string{"Move the VMs", "Move the VM hosts"} {
+		block, _, _ := strings.Cut(configurationOf(t, migratingGuide, title), "moved {")
+		resources += block
+	}
+	resources = replaceLines(t, resources, "    db  = \"lxd2\"\n    web = \"lxd1\"\n", "    web = \"node1\"\n")
+	imports := replaceLines(t, configurationOf(t, migratingGuide, "Import instead of moving"),
+		"    db  = \"x8d2fk\"\n    web = \"4y3h7n\"\n", fmt.Sprintf("    web = %q\n", machines["web"].SystemID))
+	w.configureWithIncumbents(t, x.config(resources+imports))
+	out := unwrapMessage(w.run(t, "apply", "-auto-approve", "-no-color"))
+	if !wordsPattern("3 imported, 0 added, 3 changed, 0 destroyed").MatchString(out) {
+		t.Errorf("want each object imported:\n%s", out)
+	}
+	x.checkSameHosts(t, hosts, machines)
+	w.configure(t, x.config(resources)) // without the old provider
+	w.wantEmptyPlan(t)
 }
 
 // checkSameHosts checks that MAAS has the same VM hosts and machines as before.
@@ -133,7 +176,7 @@ func TestAccWorkflowMoveHostThenChange(t *testing.T) {
 	machines := x.machineRecords(t)
 	w := newIncumbentWorkspace(t)
 	w.writeFile(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
-	changed := strings.Replace(guideBlock(t, "Move the VM hosts"), "name    = each.key", "name    = \"kvm-${each.key}\"\n  tags    = [\"moved\"]\n  force_destroy = true", 1)
+	changed := strings.Replace(configurationOf(t, migratingGuide, "Move the VM hosts"), "name    = each.key", "name    = \"kvm-${each.key}\"\n  tags    = [\"moved\"]\n  force_destroy = true", 1)
 	w.configureWithIncumbents(t, x.config(changed))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
@@ -162,6 +205,7 @@ func TestAccWorkflowMoveHostRefused(t *testing.T) {
 		want    string
 	}{
 		"OtherMAAS":  {reason: "The VM host is in another MAAS, and the provider does not make it again.", changed: map[string]any{"id": "77"}, want: "MAAS knows no LXD VM host with the id 77"},
+		"OtherName":  {reason: "Another MAAS has another VM host with this id.", changed: map[string]any{"name": "elsewhere"}, want: "and elsewhere in the state: perhaps this is another MAAS"},
 		"Virsh":      {reason: "A virsh host has no LXD.", changed: map[string]any{"type": "virsh"}, want: "is of the type virsh"},
 		"NoNumber":   {reason: "The id in the state is not a number.", changed: map[string]any{"id": "seven"}, want: "does not have a VM host's number as id"},
 		"Unseen":     {reason: "Without a refresh, the state lacks all attributes, and the plan would change all of them.", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
@@ -177,7 +221,7 @@ func TestAccWorkflowMoveHostRefused(t *testing.T) {
 			}
 			w := newIncumbentWorkspace(t)
 			w.writeFile(t, "terraform.tfstate", incumbentState(t, states...))
-			w.configureWithIncumbents(t, x.config(guideBlock(t, "Move the VM hosts")))
+			w.configureWithIncumbents(t, x.config(configurationOf(t, migratingGuide, "Move the VM hosts")))
 			x.simulatorOrSkip().ResetJournal()
 			cmd, out := w.command(t.Context(), append([]string{"plan", "-no-color"}, tc.flags...)...)
 			if err := cmd.Run(); err == nil || !strings.Contains(unwrapMessage(out.String()), tc.want) {

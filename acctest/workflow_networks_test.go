@@ -154,3 +154,29 @@ func TestAccWorkflowNetworksContradict(t *testing.T) {
 		})
 	}
 }
+
+// TestAccWorkflowSecondAddressMode gives an interface a second address of each
+// mode. Another mode makes the VM anew. Without the line, the mode stays.
+func TestAccWorkflowSecondAddressMode(t *testing.T) {
+	t.Parallel()
+	x := newSimulatedTarget(t)
+	x.addIPv6Subnet(t, "lan", "dmz", "lan6", "fd00:77::/64")
+	vm := func(mode string) string {
+		return x.config(x.vm("web", `interfaces = { eth0 = { subnet = "lan", addresses = [{ subnet = "lan6", `+mode+` }] } }`, x.deploy()))
+	}
+	w := newWorkspace(t, vm(`mode = "auto"`))
+	for _, step := range []struct{ mode, action, seen string }{
+		{`mode = "auto"`, "create", "auto"}, {`mode = "static"`, "delete,create", "static"}, {``, "update", "static"}, {`mode = "dhcp"`, "delete,create", "dhcp"},
+	} {
+		w.configure(t, vm(step.mode))
+		if got := joinActions(w.planActions(t)); got != step.action {
+			t.Errorf("the plan of %q wants %s, not %s", step.mode, got, step.action)
+		}
+		w.run(t, "apply", "-no-color", "actions")
+		w.run(t, "plan", "-detailed-exitcode", "-no-color")
+		if diff := cmp.Diff([][]seenLink{{{"auto", "lan", ""}, {step.seen, "lan6", ""}}}, x.readLinks(t, "web")); diff != "" {
+			t.Errorf("links with %q (-want +got):\n%s", step.mode, diff)
+		}
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}

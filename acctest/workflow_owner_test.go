@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 var ownerLine = regexp.MustCompile(`(?m)^ *owner = .*\n`)
@@ -187,6 +188,66 @@ func TestAccWorkflowTakenOver(t *testing.T) {
 	w.run(t, "state", "rm", vmAddress)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	x.findMachine(t, "web")
+}
+
+// TestAccWorkflowOwnerOfImported imports a VM without an owner in the provider
+// block, and makes another VM later. Both have the same owner, which is kept.
+func TestAccWorkflowOwnerOfImported(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	x.makeUnmanagedVM(t, "old", 1)
+	home := filepath.Join(t.TempDir(), "state")
+	vm := func(name string) string {
+		return fmt.Sprintf("resource \"maaslxd_vm\" %q {\n  name = %q\n  vm_host = %q\n  cores = 1\n  memory_mib = 2048\n}\n", name, name, x.host)
+	}
+	imported := "import {\n  to = maaslxd_vm.old\n  id = \"old\"\n}\n" + vm("old")
+	w := newHomedWorkspace(t, withoutOwner(x.config(imported)), home)
+	w.run(t, "plan", "-no-color")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	owner := func(name string) string {
+		_, mark, _ := strings.Cut(x.findMachine(t, name).Description, " ")
+		of, _, _ := strings.Cut(mark, "/")
+		return of
+	}
+	first := owner("old")
+	w.configure(t, withoutOwner(x.config(imported+vm("new"))))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if second := owner("new"); first == "" || second != first {
+		t.Errorf("the imported VM belongs to %q, the new one to %q", first, second)
+	}
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccWorkflowOwnerOfAdopted imports a VM host and a machine without an
+// owner in the provider block. The owner that marks them is kept.
+func TestAccWorkflowOwnerOfAdopted(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ reason, address, made, adopted string }{
+		"Host":    {"MAAS knows the VM host, and nobody has marked it.", hostAddress, vmHost("made", `machine = "node1"`), vmHost("kvm1", `machine = "node1"`, `adopt = true`)},
+		"Machine": {"The machine is deployed, and nobody has marked it.", machineAddress, machineOnNode1(), machineOnNode1()},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			t.Log(tc.reason)
+			x := newMetalTarget(t)
+			newWorkspace(t, x.config(tc.made)).run(t, "apply", "-auto-approve", "-no-color")
+			x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+			w := newWorkspace(t, withoutOwner(x.config(tc.adopted)))
+			w.run(t, "import", "-no-color", tc.address, "node1")
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			kept, err := os.ReadFile(filepath.Join(filepath.Dir(x.keyFile()), "maaslxd-owner"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner, _, _ := strings.Cut(x.findMachine(t, "node1").OwnerData[engine.KeyData], "/")
+			if owner == "" || owner != strings.TrimSpace(string(kept)) {
+				t.Errorf("it is marked for %q, and the kept owner is %q", owner, kept)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
+	}
 }
 
 // TestAccWorkflowNames renames VMs so that each takes the name of another, in

@@ -200,7 +200,7 @@ func TestAccWorkflowRedeployFailed(t *testing.T) {
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
-	if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern(`It ran before, so the plan leaves it alone`).MatchString(unwrapMessage(out)) {
+	if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern(`It ran before, so the plan does not replace it`).MatchString(unwrapMessage(out)) {
 		t.Errorf("want a way out, got:\n%s", out)
 	}
 	wantSame("A failed action costs no VM.", "Failed deployment")

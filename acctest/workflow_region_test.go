@@ -75,3 +75,30 @@ func TestAccWorkflowAnotherMAAS(t *testing.T) {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
+
+// TestAccWorkflowOtherUser plans, applies and destroys with the API key of a user who is no
+// administrator. MAAS hides the machines of the administrator from that user, and nothing may
+// leave the state.
+func TestAccWorkflowOtherUser(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	body := x.config(hostOnNode1() + testMachine("db", `machine = "node2"`, deployNoble) +
+		"resource \"maaslxd_vm\" \"web\" {\n  name = \"web\"\n  vm_host = maaslxd_vm_host.test.id\n}\n")
+	w := newWorkspace(t, body)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	had := w.run(t, "state", "list")
+
+	w.configure(t, strings.Replace(body, x.key, sim.DefaultUserKey, 1))
+	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"destroy", "-auto-approve"}, {"destroy", "-auto-approve", "-refresh=false"}} {
+		cmd, out := w.command(t.Context(), append(args, "-no-color")...)
+		if err := cmd.Run(); err == nil || !wordsPattern(`MAAS shows no machine to the user who is no administrator MAAS_API_KEY terraform state rm`).MatchString(unwrapMessage(out.String())) {
+			t.Errorf("%v: want a refusal that names the key, got %v:\n%s", args, err, out)
+		}
+	}
+	if diff := cmp.Diff(had, w.run(t, "state", "list")); diff != "" {
+		t.Errorf("the state (-before +after):\n%s", diff)
+	}
+	w.configure(t, body)
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}

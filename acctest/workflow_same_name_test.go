@@ -34,15 +34,47 @@ func TestAccWorkflowNameTaken(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	const warning = "the VM web was made for this name earlier"
 
-	if out := unwrapMessage(w.run(t, "plan", "-no-color", "-replace=maaslxd_vm.a")); strings.Contains(out, warning) {
-		t.Errorf("what is replaced is in its own way:\n%s", out)
-	}
+	w.wantNotInItsOwnWay(t, "maaslxd_vm.a", warning)
 	w.run(t, "taint", "maaslxd_vm.a")
-	if out := unwrapMessage(w.run(t, "plan", "-no-color")); strings.Contains(out, warning) || !strings.Contains(out, "must be replaced") {
-		t.Errorf("what is tainted is in its own way:\n%s", out)
-	}
 	w.run(t, "state", "rm", "maaslxd_vm.a")
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM web as things are ` + warning + ` import it by its system id`).MatchString(out) {
 		t.Errorf("want a warning of the VM that the state lost, got:\n%s", out)
 	}
+}
+
+// wantNotInItsOwnWay checks that no plan that replaces an object warns that the
+// object itself has its name, whether by -replace or as a tainted one.
+func (w workspace) wantNotInItsOwnWay(t *testing.T, address, warning string) {
+	t.Helper()
+	if out := unwrapMessage(w.run(t, "plan", "-no-color", "-replace="+address)); strings.Contains(out, warning) {
+		t.Errorf("what is replaced is in its own way:\n%s", out)
+	}
+	w.run(t, "taint", address)
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); strings.Contains(out, warning) || !strings.Contains(out, "must be replaced") {
+		t.Errorf("what is tainted is in its own way:\n%s", out)
+	}
+	w.run(t, "untaint", address)
+}
+
+// TestAccWorkflowHostLost plans and applies a VM host that its state lost. Both
+// say that its machine is finished, and how to import it.
+func TestAccWorkflowHostLost(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	id := x.findMachine(t, "node1").SystemID
+	w.wantNotInItsOwnWay(t, hostAddress, "was deployed for this name earlier")
+	other := newWorkspace(t, x.config(vmHost("kvm2", `machine = "node1"`, deployNoble)))
+	other.wantRefusedCreate(t, x, "machine", `machine node1 is not Ready but Deployed it was made for "tf-acc/vm-hosts/kvm1" Choose another machine, or first delete what it was made for.`)
+
+	w.run(t, "state", "rm", hostAddress)
+	const finished = "was deployed for this name earlier and is finished system id "
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM host kvm1 as things are ` + finished + id).MatchString(out) {
+		t.Errorf("want a warning of the host that the state lost, got:\n%s", out)
+	}
+	w.wantRefusedCreate(t, x, "name", `Cannot create VM host kvm1 name: the machine node1 `+finished+id)
+	w.run(t, "import", "-no-color", hostAddress, id)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -20,7 +20,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
@@ -129,23 +131,42 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestLedgerOperations runs what the guide to shared ledgers says of a ledger's clients.
+// reserveRoom writes a row of a VM into the ledger's file in a folder.
+func reserveRoom(t *testing.T, folder string, key engine.Key) {
+	t.Helper()
+	rows, err := ledger.OpenFile(t.Context(), filepath.Join(folder, "ledger.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := engine.Row{Key: key, Name: "web-1", HostKey: "h1", SystemID: "abc", Need: engine.Need{Cores: 2, MemoryMiB: 2048}}
+	if err := errors.Join(rows.Region("m1").Bind(t.Context(), row), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLedgerOperations runs what the guide to shared ledgers says of a ledger's clients and
+// rows.
 func TestLedgerOperations(t *testing.T) {
 	t.Parallel()
 	folder, blocks := t.TempDir(), readOperations(t, "shared-ledger")
+	run := func(title, says string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", blocks[title])
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "LEDGER_DIR="+filepath.Join(folder, "state"))
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), says) {
+			t.Errorf("%s: %v, want %q:\n%s", title, err, says, out)
+		}
+	}
 	for _, step := range []struct{ title, says string }{
 		{"Add a client of the ledger", "client ci may use *, and write the rows of ci/"},
 		{"List the clients of the ledger", "valid"},
 		{"Revoke a client of the ledger", "client ci is revoked"},
 		{"List the clients of the ledger", "revoked on"},
 	} {
-		cmd := exec.CommandContext(t.Context(), "sh", "-euc", blocks[step.title])
-		cmd.Dir, cmd.Env = folder, append(os.Environ(), "LEDGER_DIR="+filepath.Join(folder, "state"))
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), step.says) {
-			t.Errorf("%s: %v, want %q:\n%s", step.title, err, step.says, out)
-		}
+		run(step.title, step.says)
 	}
+	reserveRoom(t, filepath.Join(folder, "state"), "gone/web-1")
+	run("List what the ledger holds", "gone/web-1")
 	for _, name := range []string{"ci.crt", "ci.key", "ca.pem"} {
 		if _, err := os.Stat(filepath.Join(folder, "keys", name)); err != nil {
 			t.Error(err)

@@ -24,6 +24,8 @@ func readCertificate(text string, now time.Time) (c certificate, message, hint s
 	}
 	block, rest := pem.Decode([]byte(text))
 	switch {
+	case strings.TrimSpace(text) == "":
+		return c, "it is empty", want
 	case block == nil:
 		return c, "this is not PEM", want
 	case block.Type != "CERTIFICATE":

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // Deployment says what to install.
@@ -160,8 +161,13 @@ func (d *Deployment) checkKernel(images []Image) error {
 	return UnknownNameError(fieldpath.New("deploy", "kernel"), "kernel for "+d.Image, d.Kernel, slices.Compact(known))
 }
 
-// ImageText names the image in messages.
-func (d *Deployment) ImageText() string { return cmp.Or(d.Image, "an image") }
+// ImageText names the image in messages. It is empty if nothing is installed.
+func (d *Deployment) ImageText() string {
+	if d == nil {
+		return ""
+	}
+	return cmp.Or(d.Image, "an image")
+}
 
 func imageNames(images []Image) []string {
 	names := make([]string, len(images))
@@ -175,24 +181,50 @@ func imageNames(images []Image) []string {
 // for this one, such as "amd64/generic". The list is empty if MAAS has the image, and if only
 // MAAS can tell.
 func (c Config) OtherArchitectures(ctx context.Context, architecture string, d *Deployment) ([]string, error) {
-	images, err := c.Catalog.Images(ctx)
-	if err != nil {
+	known, err := ImageArchitectures(ctx, c.Catalog, d)
+	if err != nil || slices.Contains(known, placement.ShortArchitecture(architecture)) {
 		return nil, err
-	}
-	short, _, _ := strings.Cut(architecture, "/")
-	known := imageArchitectures(images, d)
-	if slices.Contains(known, short) {
-		return nil, nil
 	}
 	return known, nil
 }
 
-// imageArchitectures lists the architectures that MAAS has the image for, sorted. If the
-// deployment names no image, any image counts.
-func imageArchitectures(images []Image, d *Deployment) []string {
+// ImageArchitectures lists the architectures that MAAS has the image for, such as "amd64",
+// sorted. The list is empty if nothing is installed, and if only MAAS can tell.
+func ImageArchitectures(ctx context.Context, catalog Catalog, d *Deployment) ([]string, error) {
+	if d == nil {
+		return nil, nil
+	}
+	images, err := catalog.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.Image != "" {
+		return imageArchitectures(images, d.matchesImage), nil
+	}
+	known := imageArchitectures(images, func(Image) bool { return true })
+	if len(known) < 2 {
+		return known, nil // it does not matter which of them is MAAS's default
+	}
+	series, err := catalog.DefaultImage(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read MAAS's default image, to find its architectures: %w", err)
+	}
+	if own := imageArchitectures(images, func(i Image) bool { return i.MatchesName(series) }); len(own) > 0 {
+		return own, nil
+	}
+	return known, nil
+}
+
+// imageArchitectures lists the architectures of the matching images, sorted. It lists none if
+// those of one of them are not all known.
+func imageArchitectures(images []Image, matches func(Image) bool) []string {
 	var known []string
 	for _, i := range images {
-		if d.Image == "" || d.matchesImage(i) {
+		switch {
+		case !matches(i):
+		case i.MoreArchitectures:
+			return nil
+		default:
 			known = append(known, i.Architectures...)
 		}
 	}

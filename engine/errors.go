@@ -24,6 +24,9 @@ var (
 	ErrGone = errors.New("gone")
 	// ErrForbidden means that the credentials are wrong or lack a permission.
 	ErrForbidden = errors.New("forbidden")
+	// ErrHidden is an ErrForbidden. MAAS shows a user who is no administrator only the machines
+	// of nobody and of that user. A machine that is not shown is gone, or it is another user's.
+	ErrHidden = fmt.Errorf("may be hidden: %w", ErrForbidden)
 	// ErrOtherServer means that an LXD shows another certificate than the known one. Nothing
 	// was sent to it.
 	ErrOtherServer = errors.New("another server")
@@ -59,6 +62,7 @@ type Error struct {
 	Host    string // name of the VM host, may be empty
 	Message string
 	Hint    string // what the user can do, may be empty
+	Ways    []Way  // what else the user can do, in the words of a front end
 	Err     error  // the cause, may be nil
 	// Evidence is what else MAAS shows about it.
 	Evidence Evidence
@@ -80,6 +84,7 @@ type SpecError struct {
 	Field   fieldpath.Path
 	Message string
 	Hint    string
+	Ways    []Way
 	Err     error // the cause, may be nil
 }
 
@@ -100,6 +105,7 @@ func (e *SpecError) Unwrap() error { return e.Err }
 type Refusal struct {
 	Message string
 	Hint    string
+	Ways    []Way
 	Err     error // the error that callers match on
 	// Everywhere means that no other host would do, either.
 	Everywhere bool
@@ -117,7 +123,7 @@ type RunningError struct{ *Refusal }
 func (e *RunningError) Unwrap() error { return e.Refusal }
 
 var sentinels = []error{
-	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrOtherServer, ErrInvalid, ErrUnavailable, ErrUnclear,
+	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrHidden, ErrForbidden, ErrOtherServer, ErrInvalid, ErrUnavailable, ErrUnclear,
 }
 
 // causeText is the text of a cause. It is empty for a bare Err… value: such a value only sorts

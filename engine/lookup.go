@@ -39,7 +39,9 @@ func CheckName(ctx context.Context, names Names, field fieldpath.Path, kind, nam
 }
 
 // namedLists are the cached lists of the kinds that CheckName looks up.
-var namedLists = map[string]List{"zone": ListZones, "resource pool": ListPools, "domain": ListDomains}
+var namedLists = map[string]List{
+	"zone": ListZones, "resource pool": ListPools, "domain": ListDomains, kindFabric: ListSubnets, kindSpace: ListSubnets, kindVLAN: ListSubnets,
+}
 
 // FindInList returns the match in a cached list, and the list. Before it reports no match, it
 // looks in a fresh list: in one apply, another resource may just have made the named object.
@@ -180,18 +182,8 @@ func areOnOneVLAN(subnets []Subnet) bool {
 // noNetworkError says which part of a network is unknown, or that its parts contradict each
 // other.
 func (c Config) noNetworkError(ctx context.Context, field fieldpath.Path, n Network, all []Subnet) error {
-	for _, part := range []struct {
-		attribute, kind, name string
-		of                    func(Subnet) string
-	}{
-		{"fabric", "fabric with a subnet, called", n.Fabric, func(s Subnet) string { return s.Fabric }},
-		{"space", "space with a subnet, called", n.Space, func(s Subnet) string { return s.Space }},
-		{"vlan", "VLAN with a subnet and the tag", n.vidText(), func(s Subnet) string { return strconv.Itoa(s.VID) }},
-	} {
-		known := knownParts(all, part.of)
-		if part.name != "" && !slices.Contains(known, part.name) {
-			return UnknownNameError(field.Child(part.attribute), part.kind, part.name, known)
-		}
+	if err := n.unknownPartError(field, all); err != nil {
+		return err
 	}
 	if n.Subnet == "" {
 		return &SpecError{Field: field, Message: "MAAS has no subnet " + n.describe(), Hint: "Correct one of them, or leave one out.", Err: ErrNotFound}
@@ -204,6 +196,54 @@ func (c Config) noNetworkError(ctx context.Context, field fieldpath.Path, n Netw
 		Field: field.Child("subnet"), Message: fmt.Sprintf("subnet %s is not %s", n.Subnet, n.describe()),
 		Hint: fmt.Sprintf("It is %s. Correct one of them, or leave one out.", Network{VID: &subnet.VID, Fabric: subnet.Fabric, Space: subnet.Space}.describe()), Err: ErrInvalid,
 	}
+}
+
+// CheckNetworkNames refuses a fabric, a space or a VLAN tag in which MAAS has no subnet. Parts
+// that are known may contradict each other.
+func CheckNetworkNames(ctx context.Context, names Names, field fieldpath.Path, n Network) error {
+	for _, part := range n.parts() {
+		list := func(ctx context.Context) ([]string, error) {
+			all, err := names.Subnets(ctx)
+			return knownParts(all, part.of), err
+		}
+		if err := CheckName(ctx, names, field.Child(part.attribute), part.kind, part.name, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// networkPart is a part by which a network chooses a subnet.
+type networkPart struct {
+	attribute, kind, name string
+	of                    func(Subnet) string
+}
+
+// The kinds of the parts, as messages name them.
+const (
+	kindFabric = "fabric with a subnet, called"
+	kindSpace  = "space with a subnet, called"
+	kindVLAN   = "VLAN with a subnet and the tag"
+)
+
+func (n Network) parts() []networkPart {
+	return []networkPart{
+		{"fabric", kindFabric, n.Fabric, func(s Subnet) string { return s.Fabric }},
+		{"space", kindSpace, n.Space, func(s Subnet) string { return s.Space }},
+		{"vlan", kindVLAN, n.vidText(), func(s Subnet) string { return strconv.Itoa(s.VID) }},
+	}
+}
+
+// unknownPartError says which part of a network none of the subnets has. It is nil if each part
+// is known.
+func (n Network) unknownPartError(field fieldpath.Path, all []Subnet) error {
+	for _, part := range n.parts() {
+		known := knownParts(all, part.of)
+		if part.name != "" && !slices.Contains(known, part.name) {
+			return UnknownNameError(field.Child(part.attribute), part.kind, part.name, known)
+		}
+	}
+	return nil
 }
 
 func (n Network) vidText() string {

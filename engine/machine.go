@@ -6,9 +6,9 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // MachineSpec is a wanted bare-metal machine of MAAS, allocated and deployed.
@@ -108,10 +108,9 @@ func (s Selector) Matches(m Machine) bool {
 	for _, d := range m.Disks {
 		largest = max(largest, d.SizeGB)
 	}
-	short, _, _ := strings.Cut(m.Architecture, "/")
 	return !m.HasVMHostInMAAS() && !m.Locked && m.Cores >= s.MinCores && m.MemoryMiB >= s.MinMemoryMiB && largest >= s.MinDiskGB &&
 		(s.Zone == "" || m.Zone == s.Zone) && (s.Pool == "" || m.Pool == s.Pool) &&
-		(s.Architecture == "" || s.Architecture == m.Architecture || s.Architecture == short) &&
+		(s.Architecture == "" || s.Architecture == m.Architecture || s.Architecture == placement.ShortArchitecture(m.Architecture)) &&
 		!slices.ContainsFunc(s.Tags, func(t string) bool { return !slices.Contains(m.Tags, t) })
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -186,6 +187,13 @@ func (m Machine) MarkedBy() Key {
 	}
 	key, _ := KeyIn(m.Description)
 	return key
+}
+
+// MarksVMHost tells whether the machine of a VM host carries the mark of this VM host. The machine
+// may have more VM hosts in MAAS, one for each project, and the mark is that of one of them.
+func (m Machine) MarksVMHost(h VMHost) bool {
+	noted := m.OwnerData[VMHostData]
+	return m.OwnerData[KeyData] != "" && (noted == "" || !h.MAASMakesVMs() || noted == strconv.Itoa(h.ID))
 }
 
 // KeyIn reads the key from the marker line of a description, empty if there is none.

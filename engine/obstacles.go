@@ -42,9 +42,20 @@ func (o *Obstacles) Add(err error) {
 	}
 }
 
-// AddHeldBy sorts an error about something that a machine has. A machine of this program may
-// release it; any other keeps it.
+// HeldByMachineError is an obstacle that a machine holds, such as a hostname.
+type HeldByMachineError struct {
+	SystemID string // of the machine
+	Err      error
+}
+
+func (e *HeldByMachineError) Error() string { return e.Err.Error() }
+
+func (e *HeldByMachineError) Unwrap() error { return e.Err }
+
+// AddHeldBy sorts an error about something that a machine has, as a *HeldByMachineError. A machine of
+// this program may release it; any other keeps it.
 func (o *Obstacles) AddHeldBy(m Machine, err error) {
+	err = &HeldByMachineError{m.SystemID, err}
 	if m.MarkedBy() != "" {
 		o.Temporary = append(o.Temporary, err)
 		return

@@ -240,7 +240,7 @@ type VMHost struct {
 	// as where MAAS makes the VMs.
 	HugePagesMiB  Amount
 	StoragePools  []StoragePool
-	Architectures []string // "amd64/generic"
+	Architectures []string // "amd64/generic"; its own first, in which LXD makes VMs
 	// Project is the LXD project that VMs are made in. Empty: MAAS knows it, and Registrar
 	// tells it.
 	Project string
@@ -347,7 +347,10 @@ type Catalog interface {
 type Image struct {
 	Name          string   // "ubuntu/noble"
 	Architectures []string // "amd64", sorted
-	Kernels       []string // "ga-24.04", sorted; none where MAAS does not tell them
+	// MoreArchitectures means that MAAS may have it for others, too: it listed something that
+	// could not be read.
+	MoreArchitectures bool
+	Kernels           []string // "ga-24.04", sorted; none where MAAS does not tell them
 }
 
 // Capabilities is what a probe of MAAS found.

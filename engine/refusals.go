@@ -63,7 +63,7 @@ func NewLockedError(m Machine, verb string) error {
 
 // NotOursError says that the machine belongs to somebody else.
 func NotOursError(m Machine, verb string) error {
-	whose := "was acquired outside of this configuration"
+	whose := "was acquired outside of this program"
 	if key := m.OwnerData[KeyData]; key != "" {
 		whose = "belongs to " + key
 	}
@@ -107,4 +107,64 @@ func (c Config) LinkError(ctx context.Context, field fieldpath.Path, subnet Subn
 		Field: field, Message: fmt.Sprintf("%s cannot have the address %s", m.Hostname, ip), Err: refusal,
 		Hint: "Give an address that is free, in the subnet, and outside its dynamic ranges.",
 	}
+}
+
+// Way is a way out of a failure that names a setting or a command of the front end. The engine
+// knows no front end, so each one words the ways itself.
+type Way string
+
+// The ways.
+const (
+	// WayRetry is to ask for the same again, when the hint is followed.
+	WayRetry Way = "retry"
+	// WayRetryDelete is to delete the object again, when the hint is followed.
+	WayRetryDelete Way = "retry-delete"
+	// WayLookAgain is to look at MAAS and LXD again, when the LXD answers.
+	WayLookAgain Way = "look-again"
+	// WayImport is to manage the existing object with this system id.
+	WayImport Way = "import"
+	// WayMovedBlock is to say that the object is the same one under another name of the front end.
+	WayMovedBlock Way = "moved-block"
+	// WayUseAsIs is to manage a deployed machine without installing it again.
+	WayUseAsIs Way = "use-as-is"
+	// WayForget is to stop managing the object, which stays.
+	WayForget Way = "forget"
+	// WayDeleteFirst is to delete a VM before the VM that replaces it is made.
+	WayDeleteFirst Way = "delete-first"
+	// WayLoseContents is to delete a VM host with everything on it.
+	WayLoseContents Way = "lose-contents"
+	// WayAdoptVMs is to register an LXD although MAAS takes over its VMs.
+	WayAdoptVMs Way = "adopt-VMs"
+	// WayComposeInLXD is to let VMs be made in LXD itself.
+	WayComposeInLXD Way = "compose-in-LXD"
+	// WayAskLXD is to let the LXD be asked, if MAAS has no VM hosts.
+	WayAskLXD Way = "ask-LXD"
+	// WayMakeHostFirst is to make a VM host before the VM, if the same run makes both.
+	WayMakeHostFirst Way = "make-host-first"
+	// WayDeleteToRelease is to delete the object, which releases its machine.
+	WayDeleteToRelease Way = "delete-to-release"
+	// WayTakeSnapshot is to take a snapshot first.
+	WayTakeSnapshot Way = "take-snapshot"
+	// WayInsecureKey is to send the private key over plain http.
+	WayInsecureKey Way = "insecure-key"
+)
+
+// AllWays are the ways that a front end must know.
+var AllWays = []Way{
+	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
+	WayComposeInLXD, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayTakeSnapshot, WayInsecureKey,
+}
+
+// ForMachine is the way for the machine with a system id.
+func (w Way) ForMachine(systemID string) Way { return w + " " + Way(systemID) }
+
+// Advice is a hint, followed by the ways in a front end's words. A front end that lacks a way
+// has no words for it. The first %s in its words is the system id of the way.
+func Advice(hint string, ways []Way, words map[Way]string) string {
+	said := []string{hint}
+	for _, way := range ways {
+		kind, systemID, _ := strings.Cut(string(way), " ")
+		said = append(said, strings.Replace(words[Way(kind)], "%s", systemID, 1))
+	}
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(said, func(sentence string) bool { return sentence == "" }), " "))
 }

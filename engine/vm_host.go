@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -114,12 +115,21 @@ func (h VMHost) DefaultPool() string {
 	return ""
 }
 
+// VMArchitecture is the architecture of the VMs of the host, such as "amd64/generic"; empty:
+// unknown.
+func (h VMHost) VMArchitecture() string {
+	if len(h.Architectures) == 0 {
+		return ""
+	}
+	return h.Architectures[0]
+}
+
 // PlacementHost is the host as placement sees it. An obstacle that may pass sets NeverReached,
 // a lasting one UnusableReason.
 func (h VMHost) PlacementHost() placement.Host {
 	p := placement.Host{
 		ID: h.HostKey, Name: h.Name, Type: placement.TypeLXD,
-		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures, Profiles: h.offeredProfiles(),
+		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures[:min(1, len(h.Architectures))], Profiles: h.offeredProfiles(),
 		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB), HugePagesMiB: placement.Amount(h.HugePagesMiB),
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
 		NeverReached: !h.IsInventoryKnown() && h.UnusableReason() == "", NeverReachedReason: h.InventoryUnknownReason(), UnusableReason: h.UnusableReason(),
@@ -165,6 +175,18 @@ func (h VMHost) InventoryUnknownReason() string {
 		return "its LXD was never reached"
 	}
 	return "its inventory has not come yet"
+}
+
+// InventoryUnknownHint says what makes the host's inventory known.
+func (h VMHost) InventoryUnknownHint() string {
+	var hints []string
+	if typed, ok := errors.AsType[*Error](h.Err); ok {
+		hints = append(hints, typed.Hint)
+	}
+	if refusal, ok := errors.AsType[*Refusal](h.Err); ok {
+		hints = append(hints, refusal.Hint)
+	}
+	return cmp.Or(append(hints, "Wait until its LXD answers.")...)
 }
 
 // UsableError refuses a named host that placement would skip. An LXD that does not answer may

@@ -31,6 +31,9 @@ func (h VMHost) CheckProfile(name string) error {
 	})
 }
 
+// leaveOut is the way out for what MAAS cannot give a VM.
+const leaveOut = "Leave it out."
+
 // CheckProfileOfMAAS says why a VM that MAAS makes cannot have the LXD profile, by a
 // *SpecError. Nil: it can, or names none.
 func CheckProfileOfMAAS(name string) error {
@@ -39,7 +42,7 @@ func CheckProfileOfMAAS(name string) error {
 	}
 	return &SpecError{
 		Field: fieldpath.New("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q, if the project has it", name, StandardProfile),
-		Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid,
+		Hint: leaveOut, Ways: []Way{WayComposeInLXD}, Err: ErrInvalid,
 	}
 }
 
@@ -144,7 +147,7 @@ func (h VMHost) CheckInstance(s VMSpec) error {
 // CheckInstanceOfMAAS refuses options and devices of LXD for a VM that MAAS makes, by a
 // *SpecError. Nil: there are none.
 func CheckInstanceOfMAAS(options, devices int) error {
-	refusal := &SpecError{Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid}
+	refusal := &SpecError{Hint: leaveOut, Ways: []Way{WayComposeInLXD}, Err: ErrInvalid}
 	switch {
 	case options > 0:
 		refusal.Field, refusal.Message = fieldpath.New("config"), "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
@@ -160,13 +163,12 @@ func CheckInstanceOfMAAS(options, devices int) error {
 // *SpecError; nil: it wants none. MAAS finds a bridge by the subnet, and LXD makes the MAC
 // (forms/pods.py, INTERFACES_CONSTRAINTS).
 func CheckInterfacesOfMAAS(interfaces []Interface) error {
-	const hint = `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`
 	for _, i := range interfaces {
 		switch {
 		case i.MAC != "":
-			return &SpecError{Field: i.Field("mac_address"), Message: "a VM that MAAS composes cannot be given a MAC address: its LXD makes one", Hint: hint, Err: ErrInvalid}
+			return &SpecError{Field: i.Field("mac_address"), Message: "a VM that MAAS composes cannot be given a MAC address: its LXD makes one", Hint: leaveOut, Ways: []Way{WayComposeInLXD}, Err: ErrInvalid}
 		case i.Bridge != "":
-			return &SpecError{Field: i.Field("bridge"), Message: "a VM that MAAS composes cannot be given a bridge: MAAS finds one by the subnet", Hint: hint, Err: ErrInvalid}
+			return &SpecError{Field: i.Field("bridge"), Message: "a VM that MAAS composes cannot be given a bridge: MAAS finds one by the subnet", Hint: leaveOut, Ways: []Way{WayComposeInLXD}, Err: ErrInvalid}
 		}
 	}
 	return nil
@@ -184,7 +186,7 @@ func CheckInterfaceChangeOfMAAS(c InterfaceChange) error {
 	}
 	return &SpecError{
 		Field: fieldpath.New("interfaces").Key(labels[0]), Message: "MAAS can neither add nor remove an interface of a VM that it composed",
-		Hint: `Replace the VM, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrConflict,
+		Hint: "Replace the VM.", Ways: []Way{WayComposeInLXD}, Err: ErrConflict,
 	}
 }
 

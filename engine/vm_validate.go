@@ -152,7 +152,7 @@ func ValidateInterfaces(interfaces []Interface, isDeployed bool) error {
 // validateCard refuses an invalid MAC and an invalid bridge name. The error is a *SpecError.
 func (i Interface) validateCard() error {
 	if problem := MACProblem(i.MAC); i.MAC != "" && problem != "" {
-		return &SpecError{Field: i.Field("mac_address"), Message: problem, Hint: "Remove it to let the composer choose one."}
+		return &SpecError{Field: i.Field("mac_address"), Message: problem, Hint: "Remove it to let LXD choose one."}
 	}
 	if i.Bridge != "" && (len(i.Bridge) > MaxInterfaceName || !interfaceNamePattern.MatchString(i.Bridge)) {
 		return &SpecError{

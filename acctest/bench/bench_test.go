@@ -278,6 +278,42 @@ func TestMissedBudgets(t *testing.T) {
 	}
 }
 
+// TestMissedLooks: a destroy may look at each VM four times, and a host may be refreshed more often
+// if the first boots differ.
+func TestMissedLooks(t *testing.T) {
+	t.Parallel()
+	boots := []time.Duration{2 * time.Second, 20 * time.Second}
+	cases := map[string]struct {
+		reason string
+		kind   kind
+		step   int // in lifeSteps
+		m      measurement
+		missed string
+	}{
+		"Destroy":        {"Four looks a VM, and some see a VM twice.", vms, 3, measurement{Looks: 450}, ""},
+		"DestroyTooMany": {"One more than that.", vms, 3, measurement{Looks: 451}, "4.51, want at most 4.5"},
+		"Hosts":          {"MAAS looks until the LXD is there.", hosts, 0, measurement{Refreshes: 300}, ""},
+		"HostsTooMany":   {"It looks more often.", hosts, 0, measurement{Refreshes: 301}, "3.01, want at most 3"},
+		"Boots":          {"The longest boot takes 20 s.", hosts, 0, measurement{Refreshes: 700, Boots: boots}, ""},
+		"BootsTooMany":   {"The pauses do not grow.", hosts, 0, measurement{Refreshes: 701, Boots: boots}, "7.01, want at most 7"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := table{kind: tc.kind, n: 100, parallelism: 64, steps: lifeSteps[tc.step : tc.step+1], cells: [][]measurement{{tc.m}}}
+			var missed []string
+			for _, v := range table.evaluateBudgets() {
+				if strings.Contains(v.Budget, "looks") || strings.Contains(v.Budget, "refreshes by MAAS") {
+					missed = append(missed, textOf(report.MissedError([]report.Verdict{v})))
+				}
+			}
+			if len(missed) != 1 || !strings.Contains(missed[0], tc.missed) || (missed[0] == "") != (tc.missed == "") {
+				t.Errorf("%s\ngot %q, want %q in it", tc.reason, missed, tc.missed)
+			}
+		})
+	}
+}
+
 // TestAbleTo: a peer without a configuration for hosts is measured with VMs
 // only.
 func TestAbleTo(t *testing.T) {

@@ -40,6 +40,10 @@ const maxOthersShare = 0.25
 //   - three looks for machines allocated before: before the first step, after
 //     a machine was chosen, and after it was allocated.
 //
+// While a VM is destroyed, four looks see it: the refresh of Terraform, one before the release,
+// one when it is off, and one after the delete. VMs that are met while a look is on its way may be
+// seen once more.
+//
 // A host is destroyed in five: delete the VM host, remove the tag, release the
 // machine, with a look before the first and the last. Besides, MAAS looks at
 // the LXD until it is ready.
@@ -88,6 +92,15 @@ var budgets = []budget{
 		name: "machine objects in looks, while VMs are made", kind: "VM", steps: []string{"apply"},
 		limit:    func(_ table, m measurement) float64 { return float64(m.AllowedLooks) },
 		measured: func(_ table, m measurement) float64 { return float64(m.Looks) },
+	},
+	{
+		name: "machine objects in looks, while VMs are destroyed, for each", kind: "VM", steps: []string{"destroy"},
+		appliesTo: isFullWorkload, limit: fixedLimit(4.5), measured: looksPerItem,
+	},
+	{
+		name: "refreshes by MAAS while hosts are made, for each", kind: "host", steps: []string{"apply"},
+		appliesTo: isFullWorkload,
+		limit:     allowedRefreshes, measured: func(t table, m measurement) float64 { return float64(m.Refreshes) / float64(t.n) },
 	},
 	{
 		name: "time over simulated time, from ten waves on", kind: "VM", steps: []string{"apply"},
@@ -140,6 +153,17 @@ func fixedLimit(limit float64) func(table, measurement) float64 {
 // oneCallPerVMs allows one call for so many VMs.
 func oneCallPerVMs(vms int) func(table, measurement) float64 {
 	return func(t table, _ measurement) float64 { return float64(t.n) / float64(vms) }
+}
+
+func looksPerItem(t table, m measurement) float64 { return float64(m.Looks) / float64(t.n) }
+
+// allowedRefreshes is how often MAAS may look at the LXD of a host while it boots. A first boot of
+// 3 s takes two refreshes. Where the boots differ, the longest takes 20 s, and the pauses grow.
+func allowedRefreshes(t table, m measurement) float64 {
+	if len(t.cells[0][0].Boots) > 0 {
+		return 7
+	}
+	return 3
 }
 
 func callCount(_ table, m measurement) float64 { return float64(m.Calls) }

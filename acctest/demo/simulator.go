@@ -209,6 +209,7 @@ func printCalls(out io.Writer, c calls) error {
 	fmt.Fprintf(table, "%d\t%d\ttotal, over %d connections\n", total.Calls, total.Failed, c.Connections)
 	fmt.Fprintf(table, "%d\t%d\tof the LXDs themselves\n", lxd.Calls, lxd.Failed)
 	table.Flush()
+	fmt.Fprintln(out, "A failed call may be normal. MAAS refuses to add a tag that it does not have, and the provider then makes the tag.")
 	if total.Calls == 0 || lxd.Calls == 0 {
 		return errCallsMissing
 	}

@@ -108,7 +108,8 @@ func TestReadSimulator(t *testing.T) {
 	if err := printCalls(&got, calls); err != nil {
 		t.Fatal(err)
 	}
-	want := "CALLS  FAILED  ROUTE\n7      1       GET machines/\n7      1       total, over 3 connections\n2      0       of the LXDs themselves\n"
+	want := "CALLS  FAILED  ROUTE\n7      1       GET machines/\n7      1       total, over 3 connections\n2      0       of the LXDs themselves\n" +
+		"A failed call may be normal. MAAS refuses to add a tag that it does not have, and the provider then makes the tag.\n"
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("journal: -want +got:\n%s", diff)
 	}

@@ -20,9 +20,13 @@ import (
 // standIns are the providers by their file names.
 var standIns = map[string]standIn{
 	"terraform-provider-maas": {"maas", "registry.terraform.io/canonical/maas", []standInResource{
-		{"vm_host", "id"}, {"vm_host_machine", "id"}, {"instance", "id"},
+		{name: "vm_host", texts: []string{"id", "type", "name", "machine", "power_address", "power_pass", "zone", "pool"}},
+		{name: "vm_host_machine", texts: []string{"id", "vm_host", "hostname", "domain", "zone", "pool"}, numbers: []string{"cores", "memory"}},
+		{name: "instance", texts: []string{"id"}, blocks: map[string][]string{"allocate_params": {"hostname"}, "deploy_params": {"distro_series"}}},
 	}},
-	"terraform-provider-lxd": {"lxd", "registry.terraform.io/terraform-lxd/lxd", []standInResource{{"instance", "name"}}},
+	"terraform-provider-lxd": {"lxd", "registry.terraform.io/terraform-lxd/lxd", []standInResource{
+		{name: "instance", texts: []string{"name", "type", "remote", "project"}},
+	}},
 }
 
 func main() {

@@ -8,11 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// standInResource is a resource that has only the attribute that names an
-// object. It ignores the rest of a state.
+// standInResource is a resource with the attributes that users configure. It
+// ignores the rest of a state.
 type standInResource struct {
-	name     string
-	identity string // the attribute that names the object
+	name    string
+	texts   []string            // the first one names the object
+	numbers []string            // whole numbers
+	blocks  map[string][]string // texts by the block that has them
 }
 
 // Metadata names the kind.
@@ -20,14 +22,30 @@ func (k standInResource) Metadata(_ context.Context, req resource.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_" + k.name
 }
 
-// Schema has that one attribute.
+// Schema has these attributes. All are optional, because an imported object has
+// only its identity.
 func (k standInResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{k.identity: schema.StringAttribute{Optional: true, Computed: true}}}
+	resp.Schema = schema.Schema{Attributes: textAttributes(k.texts), Blocks: map[string]schema.Block{}}
+	for _, name := range k.numbers {
+		resp.Schema.Attributes[name] = schema.Int64Attribute{Optional: true, Computed: true}
+	}
+	for name, texts := range k.blocks {
+		resp.Schema.Blocks[name] = schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{Attributes: textAttributes(texts)}}
+	}
+}
+
+// textAttributes are attributes that a configuration may leave out.
+func textAttributes(names []string) map[string]schema.Attribute {
+	all := map[string]schema.Attribute{}
+	for _, name := range names {
+		all[name] = schema.StringAttribute{Optional: true, Computed: true}
+	}
+	return all
 }
 
 // ImportState accepts any id.
 func (k standInResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	resource.ImportStatePassthroughID(ctx, path.Root(k.identity), req, resp)
+	resource.ImportStatePassthroughID(ctx, path.Root(k.texts[0]), req, resp)
 }
 
 // Read leaves the state as it is.

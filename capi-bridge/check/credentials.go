@@ -56,7 +56,7 @@ func (r *maasAccess) addSettings(s *setting.Settings, p setting.Program) {
 // newClient returns a client of the MAAS. It makes no call yet.
 func (r *maasAccess) newClient(p setting.Program) (*maas.Client, error) {
 	var missing []error
-	for _, each := range []struct{ flag, env, value string }{{"--maas-endpoint", "MAAS_ENDPOINT", r.endpoint}, {"--maas-api-key", "MAAS_API_KEY", r.key}} {
+	for _, each := range []struct{ flag, env, value string }{{"--maas-endpoint", "MAAS_ENDPOINT or MAAS_API_URL", r.endpoint}, {"--maas-api-key", "MAAS_API_KEY", r.key}} {
 		if each.value == "" {
 			missing = append(missing, &setting.UsageError{Flag: each.flag, Text: "it is missing", Hint: fmt.Sprintf("Give it, or set %s.", each.env)})
 		}

@@ -121,7 +121,7 @@ func (r *rehearsal) checkHostMachines(ctx context.Context) error {
 			r.reportFailure(fmt.Sprintf("machine %s has the tag %s but records no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which records the address.")
 			continue
 		}
-		r.reportOK("host %s: machine %s", record.Name, machineTitle(m))
+		r.reportOK("VM host %s: machine %s", record.Name, machineTitle(m))
 		r.checkHostLXD(ctx, record)
 	}
 	return nil
@@ -175,7 +175,11 @@ func recordHint(m engine.Machine) string {
 	if m.Status != engine.StatusDeployed {
 		return fmt.Sprintf("The machine is %s, and only a Deployed machine can be a host: let MAAS deploy it first.", m.StatusName)
 	}
-	return "Apply its maaslxd_vm_host once with this version. If there is none, import the VM host first."
+	if _, ok := m.HostRecord(); !ok {
+		return "Apply its maaslxd_vm_host once with this version. If there is none, import the VM host first."
+	}
+	return "Change its maaslxd_vm_host, for example a tag, and apply: that writes them again, but for the address. Correct the address by hand: see " +
+		"docs/guides/moving-off-vm-hosts.md, Before the upgrade."
 }
 
 // droppedByMAAS lists what MAAS would drop of a VM host.
@@ -231,10 +235,11 @@ func (r *rehearsal) checkHostLXD(ctx context.Context, record engine.HostRecord) 
 		return
 	}
 	server, err := r.prober.Server(ctx, record.Endpoint, *r.credentials, record.ServerFingerprint)
-	if r.reportError(err) {
+	if err != nil {
+		r.reportError(fmt.Errorf("VM host %s: %w", record.Name, err))
 		return
 	}
-	r.reportOK("host %s: its LXD %s trusts the key pair for project %s", record.Name, server.Version, record.Project)
+	r.reportOK("VM host %s: its LXD %s trusts the key pair for project %s", record.Name, server.Version, record.Project)
 }
 
 // checkVM reports what MAAS would drop of a VM, and who owns it.

@@ -167,7 +167,7 @@ func TestCheckUpgrade(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			says: []string{"note  this MAAS no longer has VM hosts", "ok    host node1: machine node1 (", "trusts the key pair"},
+			says: []string{"note  this MAAS no longer has VM hosts", "ok    VM host node1: machine node1 (", "trusts the key pair"},
 		},
 		"User": {
 			reason: "Only an administrator sees the power parameters.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: setting.CodeFailed,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,6 +58,11 @@ func TestKubeUpgradeFromIncumbent(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantOurManager(t, c)
+			// The guide makes the user give the manager its own credentials first.
+			old := &corev1.Secret{}
+			if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: infrav1.BootstrapSecret}, old); !apierrors.IsNotFound(err) {
+				t.Errorf("clusterctl has kept the incumbent's Secret: %v", err)
+			}
 			for _, before := range stored {
 				wantObjectKept(t, c, before)
 			}

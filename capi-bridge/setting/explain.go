@@ -3,6 +3,7 @@ package setting
 import (
 	"errors"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/advice"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
@@ -38,13 +39,15 @@ func findHint(err error) string {
 	)
 	switch {
 	case errors.As(err, &refusal):
-		return refusal.Hint
+		return advice.JoinHint(refusal.Hint, refusal.Ways)
 	case errors.As(err, &failure):
-		return failure.Hint
+		return advice.JoinHint(failure.Hint, failure.Ways)
 	case errors.As(err, &spec):
-		return spec.Hint
+		return advice.JoinHint(spec.Hint, spec.Ways)
 	case errors.As(err, &config):
 		return config.Hint
+	case errors.Is(err, engine.ErrGone):
+		return advice.NoVMHosts
 	case errors.As(err, &answered):
 		return answered.Hint
 	case errors.As(err, &usage):

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -313,7 +314,7 @@ func (f failureRun) createAfterDeath(begin history) func(*testing.T, testMAAS, i
 		rest := after()
 		_, err := f.create(r.start(t, rest, 0, breakage{}), f.ref)
 		switch {
-		case errors.Is(err, engine.ErrConflict) && strings.Contains(err.Error()+hintOf(err), "mport"):
+		case errors.Is(err, engine.ErrConflict) && offersImport(err):
 		case err != nil:
 			t.Errorf("the create after it: %v (the first: %v)", err, died)
 		}
@@ -325,12 +326,13 @@ func (f failureRun) createAfterDeath(begin history) func(*testing.T, testMAAS, i
 	}
 }
 
-func hintOf(err error) string {
-	var bad *engine.SpecError
-	if errors.As(err, &bad) {
-		return bad.Hint
-	}
-	return ""
+// offersImport says whether a refusal names the finished object, by which it can be imported.
+func offersImport(err error) bool {
+	bad, ok := errors.AsType[*engine.SpecError](err)
+	return ok && slices.ContainsFunc(bad.Ways, func(way engine.Way) bool {
+		id, found := strings.CutPrefix(string(way), string(engine.WayImport)+" ")
+		return found && id != ""
+	})
 }
 
 // createThenDelete ends a create in the middle, and then deletes what it has

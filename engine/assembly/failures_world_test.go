@@ -20,6 +20,7 @@ import (
 type testMAAS struct {
 	sim            *sim.Sim
 	url            string
+	apiKey         string        // of the processes that start; empty: the administrator's
 	processTimeout time.Duration // of a process, until it ends by itself; zero: without end
 	transport      func() http.RoundTripper
 	composeWindow  time.Duration
@@ -105,7 +106,7 @@ func (r testMAAS) start(t *testing.T, rows engine.Ledger, nth int, with breakage
 		t.Cleanup(func() { l.Close() })
 	}
 	client, err := maas.New(maas.Config{
-		URL: r.url, APIKey: r.sim.APIKey(), Transport: b, Interval: r.interval, Ledger: rows,
+		URL: r.url, APIKey: cmp.Or(r.apiKey, r.sim.APIKey()), Transport: b, Interval: r.interval, Ledger: rows,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -151,7 +151,7 @@ func TestHostForeignVMs(t *testing.T) {
 					t.Errorf("%s\n%v", tc.reason, err)
 				case tc.words == "":
 					r.machine(t, "old-db") // MAAS has it now
-				case !errors.As(err, &refusal) || !strings.Contains(err.Error(), tc.words) || !strings.Contains(refusal.Hint, "adopt_existing_vms"):
+				case !errors.As(err, &refusal) || !strings.Contains(err.Error(), tc.words) || !slices.Contains(refusal.Ways, engine.WayAdoptVMs):
 					t.Errorf("%s\nwant a refusal that says %s and how to allow it, got %v", tc.reason, tc.words, err)
 				case len(r.writes()) != 0:
 					t.Errorf("%s\n%v were sent", tc.reason, r.writes())

@@ -116,7 +116,7 @@ func TestHostFinishedElsewhere(t *testing.T) {
 				}
 				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyHost(newHostRef, spec())
 				var bad *engine.SpecError
-				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !strings.Contains(strings.ToLower(bad.Hint), "import it by") || !strings.Contains(bad.Hint, h.Machine.SystemID) {
+				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !slices.Contains(bad.Ways, engine.WayImport.ForMachine(h.Machine.SystemID)) {
 					t.Errorf("want a conflict with an import hint, got %v", err)
 				}
 				r.wantRecord(t, h.Machine.Hostname)
@@ -253,7 +253,7 @@ func TestHostDeleteAfterUpgrade(t *testing.T) {
 		r.sim.ResetJournal()
 		later := r.start(t, newRows(), 0, breakage{})
 		var refusal *engine.Refusal
-		if err := later.deleteHost(ref); !errors.As(err, &refusal) || !strings.Contains(refusal.Hint, `composer = "auto"`) {
+		if err := later.deleteHost(ref); !errors.As(err, &refusal) || !slices.Contains(refusal.Ways, engine.WayAskLXD) {
 			t.Errorf("want a refusal that leads to the composer, got %v", err)
 		}
 		if w := r.writes(); len(w) != 0 || len(r.sim.Instances()) != 1 {

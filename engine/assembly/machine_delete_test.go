@@ -185,6 +185,43 @@ func (r testMAAS) takenByOther(t *testing.T, ref engine.Ref) {
 	}
 }
 
+// TestMachineReleasedAndTaken releases a machine with the key of a user who is no administrator.
+// The administrator allocates it at once, and MAAS then hides it from the user.
+func TestMachineReleasedAndTaken(t *testing.T) {
+	inMetal(t, func(t *testing.T, r testMAAS, _ process) {
+		r.apiKey = r.sim.UserAPIKey()
+		p := r.start(t, newRows(), 0, breakage{})
+		ref := p.stepUntil(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
+		ref.Finished = true
+		if res, err := p.engine.Machines.Delete(p.ctx, ref); err != nil || res.Done {
+			t.Fatalf("the first step: done %t, %v", res.Done, err)
+		}
+		time.Sleep(time.Minute)
+		r.call(t, "POST", "machines/?op=allocate", map[string][]string{"system_id": {ref.SystemID}})
+		if err := p.release(ref); err != nil {
+			t.Error(err)
+		}
+		if m := r.machine(t, "small"); m.StatusName != "Allocated" || m.Owner != "admin" {
+			t.Errorf("small is %s of %q", m.StatusName, m.Owner)
+		}
+		if err := p.release(ref); !errors.Is(err, engine.ErrHidden) {
+			t.Errorf("a delete without a release of ours: %v", err)
+		}
+	})
+}
+
+// TestHiddenMachineIsNamed names a machine that MAAS hides from the user of the API key.
+func TestHiddenMachineIsNamed(t *testing.T) {
+	inMetal(t, func(t *testing.T, r testMAAS, _ process) {
+		r.apiKey = r.sim.UserAPIKey()
+		_, err := r.start(t, newRows(), 0, breakage{}).applyMachine(newMachineRef, engine.MachineSpec{Machine: "nosuch", Deploy: noble()})
+		var bad *engine.SpecError
+		if !errors.As(err, &bad) || bad.Field.String() != "machine" || !strings.Contains(bad.Message, `"nosuch"`) || !strings.Contains(bad.Hint, "only to administrators") {
+			t.Errorf("want an error of the attribute machine, got %v", err)
+		}
+	})
+}
+
 // TestMachineNotReleased wants what is not ours left alone.
 func TestMachineNotReleased(t *testing.T) {
 	cases := map[string]struct {

@@ -69,6 +69,7 @@ func TestMachineObstacles(t *testing.T) {
 	cases := map[string]struct {
 		reason           string
 		own              bool // the look is of the machine that is to be replaced
+		lost             bool // the look is of a new object by the key of the machine
 		want             engine.MachineSpec
 		lasting, passing string // words of an error
 	}{
@@ -76,6 +77,7 @@ func TestMachineObstacles(t *testing.T) {
 		"Unknown":       {reason: "MAAS has no machine of this name.", want: engine.MachineSpec{Machine: "nosuch", Deploy: noble()}, lasting: `"nosuch"`},
 		"OfOthers":      {reason: "Nobody of ours gives it up.", want: engine.MachineSpec{Machine: "busy", Deploy: noble()}, lasting: "belongs to the MAAS user"},
 		"OwnIsFree":     {reason: "It is given back first.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: noble()}},
+		"StateLost":     {reason: "It was made for the key, and no state has it.", lost: true, want: engine.MachineSpec{Machine: "small", Deploy: noble()}, passing: "was deployed for this name earlier and is finished (system id "},
 		"Image":         {reason: "MAAS has none.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: &engine.Deployment{Image: "ubuntu/nobel"}}, lasting: "ubuntu/nobel"},
 		"Zone":          {reason: "MAAS knows none.", want: engine.MachineSpec{Select: engine.Selector{Zone: "az9"}, Deploy: noble()}, lasting: `"az9"`},
 		"TooFew":        {reason: "Others may give one up.", want: engine.MachineSpec{Select: engine.Selector{MinCores: 99}, Deploy: noble()}, passing: "none of 3 Ready machines"},
@@ -94,15 +96,11 @@ func TestMachineObstacles(t *testing.T) {
 				if tc.own {
 					ref = engine.Ref{Key: metalKey, SystemID: made.SystemID}
 				}
-				o := p.engine.Machines.Check(p.ctx, ref, tc.want)
-				for kind, found := range map[string]struct {
-					errs []error
-					says string
-				}{"lasting": {o.Permanent, tc.lasting}, "passing": {o.Temporary, tc.passing}, "unseen": {o.Unchecked, ""}} {
-					if text := errorText(found.errs); (found.says == "") != (text == "") || !strings.Contains(text, found.says) {
-						t.Errorf("%s\n%s: want %q, got %q", tc.reason, kind, found.says, text)
-					}
+				if tc.lost {
+					ref = newMachineRef
 				}
+				o := p.engine.Machines.Check(p.ctx, ref, tc.want)
+				wantObstacles(t, tc.reason, o, tc.lasting, tc.passing)
 				if after := r.writes(); len(after) != before {
 					t.Errorf("%s\nit wrote %v", tc.reason, after[before:])
 				}

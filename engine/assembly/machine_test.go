@@ -139,6 +139,7 @@ func TestMachineNamedRefused(t *testing.T) {
 		"Unknown":       {"MAAS has no machine of this name.", engine.MachineSpec{Machine: "nosuch"}, []string{`"nosuch"`}},
 		"New":           {"It was never commissioned.", engine.MachineSpec{Machine: "fresh"}, []string{"New"}},
 		"Owned":         {"It is someone else's.", engine.MachineSpec{Machine: "busy"}, []string{"Deployed", "admin"}},
+		"OfThisProgram": {"A release would destroy what it was made for.", engine.MachineSpec{Machine: "tagged"}, []string{`made for "other/vm-hosts/kvm-1"`, "first delete what it was made for"}},
 		"Broken":        {"It is broken.", engine.MachineSpec{Machine: "broken"}, []string{"Broken"}},
 		"AdoptReady":    {"Only what is Deployed can be adopted.", engine.MachineSpec{Machine: "small", Adopt: true}, []string{"Ready"}},
 		"AdoptUnknown":  {"MAAS has no machine of this name.", engine.MachineSpec{Machine: "nosuch", Adopt: true}, []string{`"nosuch"`}},
@@ -147,18 +148,23 @@ func TestMachineNamedRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				before := r.sim.Machines()
+				if tc.spec.Machine == "tagged" {
+					if _, err := p.applyMachine(engine.Ref{Key: "other/vm-hosts/kvm-1"}, engine.MachineSpec{Machine: "tagged", Deploy: noble()}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before, written := r.sim.Machines(), len(r.writes())
 				_, err := p.applyMachine(newMachineRef, tc.spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != "machine" || bad.Hint == "" {
 					t.Fatalf("%s\nwant an error about machine with a hint, got %v", tc.reason, err)
 				}
 				for _, word := range tc.words {
-					if !strings.Contains(err.Error(), word) {
+					if !strings.Contains(errorWithHint(err), word) {
 						t.Errorf("%s\n%q does not say %s", tc.reason, err, word)
 					}
 				}
-				if diff := cmp.Diff(before, r.sim.Machines()); diff != "" || len(r.writes()) != 0 {
+				if diff := cmp.Diff(before, r.sim.Machines()); diff != "" || len(r.writes()) != written {
 					t.Errorf("%s\n%v changed (-before +after):\n%s", tc.reason, r.writes(), diff)
 				}
 			})
@@ -284,7 +290,7 @@ func TestMachineFinishedElsewhere(t *testing.T) {
 				}
 				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyMachine(newMachineRef, spec)
 				var bad *engine.SpecError
-				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !strings.Contains(bad.Hint, "import it by its system id "+m.SystemID) {
+				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !slices.Contains(bad.Ways, engine.WayImport.ForMachine(m.SystemID)) {
 					t.Errorf("want a conflict with an import hint, got %v", err)
 				}
 				if diff := cmp.Diff([]string{m.Hostname}, r.acquired()); diff != "" {

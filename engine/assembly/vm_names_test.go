@@ -1,6 +1,7 @@
 package assembly_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
@@ -159,7 +161,7 @@ func TestNamesShift(t *testing.T) {
 						switch {
 						case err != nil && run == tc.runs:
 							t.Errorf("%s\n%+v: %v", tc.reason, lives[n], err)
-						case err != nil && !strings.Contains(errorWithHint(err), "apply again"):
+						case err != nil && !strings.Contains(errorWithHint(err), string(engine.WayRetry)):
 							t.Errorf("%s\nthe error of %+v does not tell the way out: %v", tc.reason, lives[n], err)
 						}
 					}
@@ -219,7 +221,7 @@ func TestNameOfAParkedVM(t *testing.T) {
 // errorWithHint is what a user reads of an error: the message and the hint.
 func errorWithHint(err error) string {
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		return spec.Message + " " + spec.Hint
+		return fmt.Sprint(spec.Message, " ", spec.Hint, spec.Ways)
 	}
 	return err.Error()
 }
@@ -385,30 +387,78 @@ func TestFormerNameCutOff(t *testing.T) {
 	}
 }
 
-// TestNameOfAnotherThatStays: a VM is to have the name of one that keeps it. It waits for
-// longer than it keeps its own name, and has that one again when it gives up.
+// TestNameOfAnotherThatStays: VMs are to have the names of others that keep them. They wait for
+// longer than they keep their own names, and have those again in the end.
 func TestNameOfAnotherThatStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := inMemoryOf(t, world())
-		rows := ledger.NewMemory(nil)
-		p := r.start(t, rows, 0, breakage{})
-		lives := []namedStory{{was: "web", becomes: "db"}, {was: "db", becomes: "db"}}
-		for n, l := range lives {
-			vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, namedVM(l.was)))
-			if err != nil {
-				t.Fatal(err)
+	cases := map[string]struct {
+		reason  string
+		lives   []namedStory
+		locked  bool
+		timeout time.Duration // of the run
+		killed  bool          // an earlier run died when the VMs had temporary names
+	}{
+		"One":         {reason: "It gives up.", lives: []namedStory{{was: "web", becomes: "db"}}},
+		"Together":    {reason: "The first gives up while the second still waits.", lives: []namedStory{{was: "web", becomes: "db"}, {was: "app", becomes: "db"}}},
+		"Protected":   {reason: "MAAS's lock is back, too.", lives: []namedStory{{was: "web", becomes: "db"}, {was: "app", becomes: "db"}}, locked: true},
+		"Interrupted": {reason: "The user ends the run, or its time is over.", lives: []namedStory{{was: "web", becomes: "db"}, {was: "app", becomes: "db"}}, timeout: 15 * time.Second},
+		"Killed":      {reason: "Only the mark tells the next run the former name.", lives: []namedStory{{was: "web", becomes: "db"}}, killed: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := inMemoryOf(t, world())
+				rows := ledger.NewMemory(nil)
+				p := r.start(t, rows, 0, breakage{})
+				make := func(l namedStory) string {
+					spec := namedVM(l.was)
+					if tc.locked {
+						spec.Deploy, spec.Locked = &engine.Deployment{Image: "ubuntu/noble"}, new(true)
+					}
+					vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, spec))
+					if err != nil {
+						t.Fatal(err)
+					}
+					return vm.SystemID
+				}
+				make(namedStory{was: "db"})
+				for n, l := range tc.lives {
+					tc.lives[n].id = make(l)
+					if tc.killed {
+						parked := engine.MarkerPrefix + tc.lives[n].id
+						r.edit(t, l.was, sim.MachineEdit{Hostname: &parked})
+					}
+				}
+				p.renameInVain(t, tc.lives, tc.timeout, tc.locked)
+				for _, l := range tc.lives {
+					if m, _ := r.sim.Machine(l.id); m.Hostname != l.was || m.Locked != tc.locked || !strings.HasSuffix(m.Description, " o/"+l.was) {
+						t.Errorf("%s\n%s is called %s, locked %v, %q", tc.reason, l.was, m.Hostname, m.Locked, m.Description)
+					}
+				}
+			})
+		})
+	}
+}
+
+// renameInVain renames VMs all at once, and wants an error for each.
+func (p process) renameInVain(t *testing.T, lives []namedStory, timeout time.Duration, locked bool) {
+	t.Helper()
+	if timeout > 0 {
+		ctx, cancel := context.WithTimeout(p.ctx, timeout)
+		defer cancel()
+		p.ctx = ctx
+	}
+	var renaming sync.WaitGroup
+	for _, l := range lives {
+		renaming.Go(func() {
+			spec := namedVM(l.becomes)
+			if locked {
+				spec.Deploy, spec.Locked = &engine.Deployment{Image: "ubuntu/noble"}, new(true)
 			}
-			lives[n].id = vm.SystemID
-		}
-		for _, err := range changeAll(p, lives[:1]) {
-			if !errors.Is(err, engine.ErrConflict) {
-				t.Errorf("want a conflict, got %v", err)
+			_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(l.ref(), spec))
+			if timeout > 0 && !errors.Is(err, context.DeadlineExceeded) || timeout == 0 && !errors.Is(err, engine.ErrConflict) {
+				t.Errorf("want a conflict, or the end of the time, got %v", err)
 			}
-		}
-		for n, want := range []string{"web", "db"} {
-			if m, _ := r.sim.Machine(lives[n].id); m.Hostname != want {
-				t.Errorf("%s is called %s", want, m.Hostname)
-			}
-		}
-	})
+		})
+	}
+	renaming.Wait()
 }

@@ -70,14 +70,11 @@ func (a *Attempt) renewBeforeSend(row engine.Row) func(context.Context) error {
 func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.Composition, error) {
 	want := a.want
 	c := engine.Composition{
-		Hostname: a.composeHostname(), Cores: want.Cores, PinnedCores: want.PinnedCores,
+		Hostname: a.composeHostname(), Architecture: host.VMArchitecture(), Cores: want.Cores, PinnedCores: want.PinnedCores,
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
 		Profile: want.Profile, Config: want.Config, Devices: want.Devices, Disks: want.Disks,
 		Zone: want.Zone, Pool: want.Pool, Domain: want.Domain,
 		Marker: engine.MarkerOf(a.key), Key: a.key, Description: engine.DescriptionWithMark("", a.key, false),
-	}
-	if len(host.Architectures) > 0 {
-		c.Architecture = host.Architectures[0]
 	}
 	// Without a zone, MAAS would put the VM into its default zone, wherever the host is.
 	if c.Zone == "" {

@@ -34,8 +34,13 @@ func wasMadeAs(m engine.Machine, name string) bool {
 	if slices.Contains(strings.Split(m.Description, "\n"), instanceNamePrefix+name) {
 		return true
 	}
-	_, marked, _ := strings.Cut(string(m.MarkedBy()), "/")
-	return marked == name
+	return MarkedName(m) == name
+}
+
+// MarkedName is the name in the key of a VM's mark, after the owner; empty: there is none.
+func MarkedName(m engine.Machine) string {
+	_, name, _ := strings.Cut(string(m.VMMark()), "/")
+	return name
 }
 
 // hasInstanceMadeAs tells whether a host has a VM that was made with a name and has another one

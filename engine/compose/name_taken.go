@@ -12,7 +12,8 @@ func NameTakenError(name string, m engine.Machine, more string) error {
 	return &engine.SpecError{
 		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s), and this resource did not make it", name, m.SystemID, m.StatusName),
-		Hint:    fmt.Sprintf("Import it by its system id %s, delete it in MAAS, or choose another name.%s", m.SystemID, more),
+		Hint:    "Delete it in MAAS, or choose another name." + more,
+		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID)},
 		Err:     engine.ErrConflict,
 	}
 }

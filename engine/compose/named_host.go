@@ -38,6 +38,9 @@ func (f *Finder) siteOfNamedHost(ctx context.Context, want engine.VMSpec) (Sites
 		f.Names.Refresh(engine.ListHosts)
 		return Sites{}, fmt.Errorf("MAAS does not know the cores of VM host %s yet: %w", host.Name, engine.ErrBusy)
 	}
+	if err := f.CheckImageForHost(ctx, host, want.Deploy); err != nil {
+		return Sites{}, err
+	}
 	if host, err = f.checkHostWithRefresh(ctx, host, want); err != nil {
 		return Sites{}, err
 	}

@@ -108,11 +108,11 @@ func (a *Attempt) refusalError(failure error) error {
 		// This host's LXD has an instance of the name, and refuses it again. MAAS has no
 		// machine of it, and another host may succeed next time.
 		final = a.want.Host != ""
-		hint := e.Hint
+		hint, ways := e.Hint, e.Ways
 		if refusal, ok := errors.AsType[*engine.Refusal](failure); ok && hint == "" {
-			hint = refusal.Hint
+			hint, ways = refusal.Hint, refusal.Ways
 		}
-		failure = &engine.Error{Type: e.Type, Host: e.Host, Message: e.Message + ": " + e.Err.Error(), Hint: hint}
+		failure = &engine.Error{Type: e.Type, Host: e.Host, Message: e.Message + ": " + e.Err.Error(), Hint: hint, Ways: ways}
 	}
 	if !a.failedComposes.CountBelow(a.key, maxFailedComposes) || final {
 		failure = engine.MarkTerminal(failure)
@@ -133,15 +133,16 @@ func pauseBeforeLook(ctx context.Context) {
 }
 
 func notComposedError(name string, host engine.VMHost, failure error) error {
-	hint := ""
+	hint, ways := "", []engine.Way(nil)
 	if lxd, ok := errors.AsType[*engine.Error](failure); ok {
-		hint = lxd.Hint
+		hint, ways = lxd.Hint, lxd.Ways
 	}
 	if host.LeavesInstances() {
+		ways = nil
 		hint = fmt.Sprintf("If MAAS says that the name exists, then %s: look there, and delete it or choose another name.", leftover(name, host))
 	}
 	return &engine.Error{
-		Type: engine.VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure, Hint: hint,
+		Type: engine.VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure, Hint: hint, Ways: ways,
 	}
 }
 

@@ -142,11 +142,15 @@ func (f *Finder) findPlacedSites(ctx context.Context, key engine.Key, want engin
 	if err != nil {
 		return Sites{}, err
 	}
-	found, err := f.findFittingSites(ctx, need, want, leaving)
+	found, err := f.findSitesForImage(ctx, need, want, leaving)
 	if needsFreshInventory(err) {
 		f.Names.Refresh(engine.ListHosts)
+		f.refreshImagesAfter(err)
 		f.networks.dropOlderThan(time.Second)
-		found, err = f.findFittingSites(ctx, need, want, leaving)
+		found, err = f.findSitesForImage(ctx, need, want, leaving)
+	}
+	if err := f.imageFitError(ctx, want, err); err != nil {
+		return found, err
 	}
 	return found, engine.PlacementError(want.Name, err)
 }
@@ -157,7 +161,7 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 	need := placement.Need{
 		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags, Project: want.Placement.Project,
 		Profile: want.Profile, Cores: max(1, want.Cores), PinnedCores: want.PinnedCores, MemoryMiB: max(1, want.MemoryMiB),
-		HugePages: want.HugePages, Strategy: want.Placement.Strategy, Excluded: exclude, Disks: engine.PlacementDisks(want.Disks),
+		HugePages: want.HugePages, Image: want.Deploy.ImageText(), Strategy: want.Placement.Strategy, Excluded: exclude, Disks: engine.PlacementDisks(want.Disks),
 	}
 	for _, i := range want.Interfaces {
 		if i.Bridge != "" {
@@ -173,6 +177,14 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 		need.Networks = append(need.Networks, subnet.CIDR)
 	}
 	return need, nil
+}
+
+// findSitesForImage is findFittingSites with the architectures for which MAAS has the image.
+func (f *Finder) findSitesForImage(ctx context.Context, need placement.Need, want engine.VMSpec, leaving LeavingVM) (found Sites, err error) {
+	if need.Architectures, err = engine.ImageArchitectures(ctx, f.Catalog, want.Deploy); err != nil {
+		return Sites{}, err
+	}
+	return f.findFittingSites(ctx, need, want, leaving)
 }
 
 // findFittingSites lists the hosts that fit by one inventory, with what the ledger needs to

@@ -25,6 +25,8 @@ type ZoneNeed struct {
 	MemoryMiB int64
 	// HugePages asks for memory in huge pages, on hosts whose huge pages are known.
 	HugePages bool
+	// Architectures are those of the VM's image, such as "amd64"; none: any suits.
+	Architectures []string
 	// Disks of a VM; none: the room in storage pools does not matter.
 	Disks []engine.Disk
 	// Machines says which Ready machines count.
@@ -111,7 +113,7 @@ func (n ZoneNeed) fittingHosts(hosts []engine.VMHost) ([]engine.VMHost, error) {
 	}
 	found, err := placement.FindCandidates(placeable, placement.Need{
 		Zone: n.Placement.Zone, Pool: n.Placement.Pool, Tags: n.Placement.Tags,
-		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(engine.MinMemoryMiB)), HugePages: n.HugePages && told, Disks: engine.PlacementDisks(n.Disks),
+		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(engine.MinMemoryMiB)), HugePages: n.HugePages && told, Architectures: n.Architectures, Disks: engine.PlacementDisks(n.Disks),
 	})
 	var misfit *placement.FitError
 	if errors.As(err, &misfit) {

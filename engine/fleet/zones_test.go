@@ -79,6 +79,14 @@ func TestZonesOfRoom(t *testing.T) {
 			ready:  []engine.Machine{machine("m1", "az1"), machine("m2", "az3", func(m *engine.Machine) { m.Pool = "prod" })},
 			want:   []ZoneCapacity{{"az2", 1, 0}, {"az3", 0, 1}},
 		},
+		"Architecture": {
+			reason: "A host that cannot run the image has no room. One that tells no architecture may run it.", need: ZoneNeed{Architectures: []string{"arm64", "s390x"}},
+			hosts: []engine.VMHost{
+				host("h1", "az1", func(h *engine.VMHost) { h.Architectures = []string{"amd64/generic"} }),
+				host("h2", "az2", func(h *engine.VMHost) { h.Architectures = []string{"arm64/generic"} }), host("h3", "az3"),
+			},
+			want: []ZoneCapacity{{"az2", 1, 0}, {"az3", 1, 0}},
+		},
 		"Disks": {
 			reason: "Room in a storage pool is room for the disks, all that are in it, in the pool that is named or the default one.",
 			need:   ZoneNeed{Disks: []engine.Disk{{Name: "root", SizeGB: 30}, {Name: "data", SizeGB: 30}}},

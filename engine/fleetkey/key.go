@@ -117,7 +117,7 @@ func CheckSameKey(atHand string, noted ...string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the LXD client certificate at hand is %s, but the host was made to trust %s", atHand, strings.Join(noted, ", ")),
 		Hint: fmt.Sprintf("Give the pair that the host trusts as %s and %s, or use the ledger beside which it was made. "+
-			"If it is lost, trust the one at hand on the host (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.", certField, keyField),
+			"If it is lost, trust the one at hand on the host (lxc config trust add FILE --restricted --projects PROJECT), and list its certificate in lxd.trusted_certificates.", certField, keyField),
 		Err: engine.ErrForbidden,
 	}
 }
@@ -150,7 +150,7 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 	case now.After(certificate.NotAfter):
 		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
 			certificate.NotAfter.UTC().Format(time.DateOnly), fingerprint(certificate)),
-			"Make a new pair, and let the hosts trust it: lxc config trust add FILE on each of them.")
+			"Make a new pair, and let the hosts trust it: lxc config trust add FILE --restricted --projects PROJECT on each of them.")
 	case now.Before(certificate.NotBefore):
 		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
 			"Check this machine's clock, or make a pair that is valid now.")
@@ -192,7 +192,7 @@ func findPrivateKey(text string) (*pem.Block, error) {
 	found := pemBlocks(text)
 	at := slices.IndexFunc(found, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
 	if at < 0 {
-		return nil, fieldError(fieldpath.New(keyField), "holds no private key in PEM", `Give the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
+		return nil, fieldError(fieldpath.New(keyField), "holds no private key in PEM", `Give the private key of the certificate: the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
 	}
 	block := found[at]
 	if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {

@@ -32,6 +32,9 @@ func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, 
 	err = closed.SyncHost(h.Composer, record, "")
 	switch {
 	case errors.Is(err, engine.ErrUnavailable):
+		if other := h.otherAddressError(ctx, want, record); other != nil {
+			return res, other
+		}
 		res.Reason, res.After = "WaitingForLXD", probePause(h.silentLXDLooks.Count(key))
 		res.Message = h.withFirstBootReport(ctx, fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err), m)
 		return res, nil
@@ -41,6 +44,25 @@ func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, 
 	h.silentLXDLooks.Forget(key)
 	res.After = time.Second
 	return res, nil
+}
+
+// otherAddressError refuses to wait for an LXD server that a former run registered by another
+// address than the spec has. MAAS never reached it, so the former address was perhaps a mistake.
+func (h *registrationSteps) otherAddressError(ctx context.Context, want engine.HostSpec, record engine.VMHost) error {
+	if want.Address == "" {
+		return nil
+	}
+	began, err := h.Registrar.Endpoint(ctx, record)
+	wanted := engine.Endpoint{Address: want.Address}.URL()
+	if err != nil || began.URL() == wanted {
+		return nil // the caller tells that MAAS does not reach it
+	}
+	return engine.MarkTerminal(&engine.SpecError{
+		Field: fieldpath.New("address"), Err: engine.ErrConflict,
+		Message: fmt.Sprintf("a former run registered VM host %s by the address %s, which MAAS cannot use, and the address is %s now", record.Name, began.URL(), wanted),
+		Hint:    fmt.Sprintf("Delete VM host %s (id %d) in MAAS, or set address to the former one.", record.Name, record.ID),
+		Ways:    []engine.Way{engine.WayRetry},
+	})
 }
 
 // awaitLXD waits for an LXD without a VM host in MAAS: the composer asks it each time. During

@@ -103,7 +103,7 @@ func (h *deleteSteps) checkReleaseWithoutVMHost(ctx context.Context, ref engine.
 	case errors.Is(why, engine.ErrGone) && m.OwnerData[engine.AddressData] != "":
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot release machine %s: it runs the LXD at %s, and this MAAS no longer tells which VMs are on it", m.Hostname, m.OwnerData[engine.AddressData]),
-			Hint:    `Set composer = "auto" to ask the LXD. Or set force_destroy, if everything on it may be lost.`, Err: engine.ErrGone,
+			Ways:    []engine.Way{engine.WayAskLXD, engine.WayLoseContents}, Err: engine.ErrGone,
 		}
 	default:
 		if err := h.checkNoInstances(ctx, ref, m); err != nil {
@@ -253,7 +253,7 @@ func vmsUnknownError(record engine.VMHost, cause error) error {
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: record.Name, Message: "cannot tell which VMs are on it", Err: cause,
-		Hint: hint + ", and destroy again. Or set force_destroy, if everything on it may be lost.",
+		Hint: hint + ".", Ways: []engine.Way{engine.WayRetryDelete, engine.WayLoseContents},
 	}
 }
 

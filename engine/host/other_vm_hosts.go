@@ -55,7 +55,7 @@ func (h *otherHostSteps) unregisterUnfinished(ctx context.Context, key engine.Ke
 func secondHostError(of string, m engine.Machine) *engine.SpecError {
 	return &engine.SpecError{
 		Field: fieldpath.New("address"), Message: fmt.Sprintf("the LXD of %s runs on machine %s (%s), whose VM host belongs to %s", of, m.Hostname, m.SystemID, m.OwnerData[engine.KeyData]),
-		Hint: "A machine can have one VM host of this program. Name that one in vm_host of the VMs, import it by the machine's system id if nobody else manages it, or remove it there.", Err: engine.ErrConflict,
+		Hint: "A machine can have one VM host of this program. Name that one in vm_host of the VMs, or remove it there.", Ways: []engine.Way{engine.WayImport.ForMachine(m.SystemID)}, Err: engine.ErrConflict,
 	}
 }
 
@@ -154,6 +154,6 @@ func (h *otherHostSteps) checkOtherHostsEmpty(ctx context.Context, key engine.Ke
 	return &engine.Refusal{
 		Message: fmt.Sprintf("cannot remove VM host %s: MAAS would delete machine %s with it, and forget the VMs of that LXD's other VM hosts: %s",
 			record.Name, m.Hostname, strings.Join(names, ", ")),
-		Hint: "Delete those VMs first. To keep the VM host in MAAS, remove it from the state.", Err: engine.ErrConflict,
+		Hint: "Delete those VMs first.", Ways: []engine.Way{engine.WayForget}, Err: engine.ErrConflict,
 	}
 }

@@ -20,9 +20,11 @@ func (h *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.HostSp
 	case want.Machine.Deploy != nil:
 		o.Add(h.CheckImage(ctx, want.Machine.Deploy))
 	}
-	if want.Machine.Machine != "" {
+	switch {
+	case want.Machine.Machine != "":
 		h.NamedMachineObstacles(ctx, &o, ref, want.Machine, h.machinePreparation(want))
-	} else if want.Machine.Deploy != nil && len(o.Permanent) == 0 {
+	case h.FinishedObstacle(ctx, &o, ref): // the name is taken: no machine is chosen
+	case want.Machine.Deploy != nil && len(o.Permanent) == 0:
 		_, err := h.FindCandidates(ctx, ref.Key, want.Machine, h.machinePreparation(want))
 		o.Add(err)
 	}

@@ -161,13 +161,13 @@ func (h *registrationSteps) checkInstances(ctx context.Context, want engine.Host
 	case server == nil && !installedByUs:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot check whether project %q of the LXD at %s holds VMs; MAAS would take them over and power-cycle them", want.Project, e.Address),
-			Hint:    "Make the LXD reachable from here, or set adopt_existing_vms if you want that.", Err: engine.ErrConflict,
+			Hint:    "Make the LXD reachable from here.", Ways: []engine.Way{engine.WayAdoptVMs}, Err: engine.ErrConflict,
 		}
 	case server != nil && len(server.Instances) > 0:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("project %q of the LXD at %s holds instances already: %s", want.Project, e.Address, strings.Join(server.Instances, ", ")),
-			Hint: "MAAS would take them over and power-cycle them. Delete them, or move them to another project. If you want it, set adopt_existing_vms (Terraform), " +
-				"or register the host in MAAS yourself (Cluster API).", Err: engine.ErrConflict,
+			Hint:    "MAAS would take them over and power-cycle them. Delete them, or move them to another project.",
+			Ways:    []engine.Way{engine.WayAdoptVMs}, Err: engine.ErrConflict,
 		}
 	}
 	return nil
@@ -255,7 +255,8 @@ func (h *registrationSteps) handleRegisteredBefore(ctx context.Context, key engi
 		return waitingResult(key, m, other, "", ""), &engine.SpecError{
 			Field:   fieldpath.New("address"),
 			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s%s", e.Project, e.Address, other.Name, idText(other)),
-			Hint:    fmt.Sprintf("Import it by the system id of its machine, %s, or remove that VM host in MAAS.", other.MachineID), Err: engine.ErrConflict,
+			Hint:    "Remove that VM host in MAAS.",
+			Ways:    []engine.Way{engine.WayImport.ForMachine(other.MachineID)}, Err: engine.ErrConflict,
 		}
 	}
 	return waitingResult(key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)

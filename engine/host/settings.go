@@ -31,9 +31,7 @@ func (h *registrationSteps) reconcileVMHost(ctx context.Context, ref engine.Ref,
 			return res, err
 		}
 	}
-	memory := h.ownerDataOf(ref.Key, want, record, m)
-	memory[engine.ServerFingerprintData] = server
-	if m, err = h.Annotate(ctx, m, memory); err != nil {
+	if m, err = h.noteRecord(ctx, ref, want, record, m, server); err != nil {
 		return res, err
 	}
 	if m, err = h.addHostTag(ctx, m); err != nil {

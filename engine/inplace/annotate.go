@@ -39,7 +39,7 @@ func (s *Updater) ReconcileAnnotations(ctx context.Context, w WantedSettings, m 
 	case m.Status != engine.StatusDeployed:
 		return m, &engine.SpecError{
 			Field: fieldpath.New("annotations"), Message: fmt.Sprintf("MAAS annotates deployed machines only, but %s is %s", m.Hostname, m.StatusName),
-			Hint: "Bring it back to Deployed in MAAS and apply again, or remove annotations.", Err: engine.ErrConflict,
+			Hint: "Bring it back to Deployed in MAAS, or remove annotations.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrConflict,
 		}
 	}
 	m, err := s.UnlockForChange(ctx, w, m)

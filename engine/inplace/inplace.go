@@ -28,6 +28,9 @@ type KindTraits struct {
 	// NoteHostname notes in a description a hostname that the machine leaves. Nil: nobody needs
 	// it.
 	NoteHostname func(description, hostname string) string
+	// MarkedHostname is the hostname in the mark of a machine; empty: none. Nil: marks have no
+	// hostname.
+	MarkedHostname func(engine.Machine) string
 }
 
 // New returns an Updater. left has the hostnames that this process is leaving.
@@ -62,11 +65,12 @@ func (s *Updater) UpdateMachine(ctx context.Context, w WantedSettings, m engine.
 	if err != nil {
 		return m, err
 	}
-	change := func() error { return s.Machines.Update(ctx, m.SystemID, u) }
 	if u.Hostname != nil {
-		change = func() error { return s.rename(ctx, w, m, u) }
+		m, err = s.rename(ctx, w, m, u)
+	} else {
+		err = s.Machines.Update(ctx, m.SystemID, u)
 	}
-	if err := change(); err != nil {
+	if err != nil {
 		return m, fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrorsBy(err, s.fieldsByParameter()))
 	}
 	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {

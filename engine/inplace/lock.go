@@ -37,7 +37,7 @@ func (s *Updater) ReconcileLock(ctx context.Context, w WantedSettings, m engine.
 	case m.Status != engine.StatusDeployed && m.Status != engine.StatusDeploying:
 		return m, &engine.SpecError{
 			Field: fieldpath.New("deletion_protection"), Message: fmt.Sprintf("MAAS locks deployed machines only, and %s is %s", m.Hostname, m.StatusName),
-			Hint: "Bring it back to Deployed in MAAS and apply again, or set deletion_protection to false.", Err: engine.ErrConflict,
+			Hint: "Bring it back to Deployed in MAAS, or set deletion_protection to false.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrConflict,
 		}
 	}
 	if err := s.Machines.Lock(ctx, m.SystemID); err != nil {

@@ -34,22 +34,75 @@ func (s *Updater) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 
 // rename changes a machine that gets another hostname. It waits for a machine that has this
 // name. A long wait, or a wait in a circle, might never end. Then the machine takes a temporary
-// name, so that its former one is free.
-func (s *Updater) rename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
+// name, so that its former one is free. If it gives up, it gets its former name back.
+func (s *Updater) rename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
 	s.leavingNames.NoteLeaving(m.SystemID, m.Hostname, w.Hostname, s.Now())
 	err := s.sendRename(ctx, w, m, u)
-	_, waits := errors.AsType[*NameWaitError](err)
-	switch {
-	case !waits:
-		former := s.leavingNames.FormerNameOfLast(m.SystemID, s.Now())
-		s.leavingNames.NoteLeft(m.SystemID, w.Key, s.Now())
-		if err != nil && hasTemporaryName(m) && former != "" && former != m.Hostname {
-			s.restoreFormerName(ctx, m, former)
+	if _, waits := errors.AsType[*NameWaitError](err); waits {
+		if !hasTemporaryName(m) && s.leavingNames.NeedsTemporaryName(m.SystemID, s.Now()) {
+			return m, s.giveTemporaryName(ctx, w, m)
 		}
-	case !hasTemporaryName(m) && s.leavingNames.NeedsTemporaryName(m.SystemID, s.Now()):
-		return s.giveTemporaryName(ctx, w, m)
+		return m, err
 	}
-	return err
+	if err != nil {
+		s.noteGaveUp(m)
+	}
+	s.leavingNames.NoteLeft(m.SystemID, w.Key, s.Now())
+	restored := s.restoreFormerNames(ctx)
+	if err == nil || !hasTemporaryName(m) {
+		return m, err
+	}
+	if former := restored[m.SystemID]; former != "" {
+		m.Hostname = former
+	} else if taken, ok := errors.AsType[*engine.SpecError](err); ok {
+		taken.Hint += fmt.Sprintf(" While others wait for names, the %s has the name %s.", s.kind.Noun, m.Hostname)
+	}
+	return m, err
+}
+
+// noteGaveUp notes the former name of a machine that has a temporary name. A killed run may have
+// given it that name: then only its mark tells the former one.
+func (s *Updater) noteGaveUp(m engine.Machine) {
+	former := s.leavingNames.FormerName(m.SystemID)
+	if (former == "" || former == temporaryName(m)) && s.kind.MarkedHostname != nil {
+		former = s.kind.MarkedHostname(m)
+	}
+	if hasTemporaryName(m) && former != "" && former != m.Hostname {
+		s.leavingNames.NoteGaveUp(m.SystemID, former)
+	}
+}
+
+// GiveUpRename returns an engine.Result.GiveUp for a machine that waits for a hostname.
+func (s *Updater) GiveUpRename(systemID string, key engine.Key) func(context.Context) error {
+	return func(ctx context.Context) error {
+		m, err := s.Machines.Machine(ctx, systemID)
+		if err != nil {
+			return err
+		}
+		s.noteGaveUp(m)
+		s.leavingNames.NoteLeft(systemID, key, s.Now())
+		s.restoreFormerNames(ctx)
+		return nil
+	}
+}
+
+// restoreFormerNames gives the machines that gave up their former names back, once no other
+// machine may want these. It does so also if the caller has given up. It returns the restored
+// names by system id. A machine whose name cannot be restored keeps its temporary name.
+func (s *Updater) restoreFormerNames(ctx context.Context) map[string]string {
+	ctx, cancel := engine.WithGrace(ctx)
+	defer cancel()
+	restored := map[string]string{}
+	for id, former := range s.leavingNames.TakeGivenUp(s.Now()) {
+		m, err := s.Machines.Machine(ctx, id)
+		if err == nil && hasTemporaryName(m) {
+			err = s.restoreFormerName(ctx, m, former)
+		}
+		if err == nil {
+			restored[id] = former
+		}
+	}
+	return restored
 }
 
 // sendRename sends the change, unless the machine that has the name is about to leave it.
@@ -91,17 +144,23 @@ func (s *Updater) RestoreLastName(ctx context.Context, m engine.Machine, before 
 		return m
 	}
 	last := before.Hostname.Set[len(before.Hostname.Set)-1]
-	s.restoreFormerName(ctx, m, last)
+	_ = s.restoreFormerName(ctx, m, last) // the log says why it has no former name
 	m.Hostname = last
 	return m
 }
 
 // restoreFormerName gives a machine that waits in vain its former name back: nobody else wants
-// it. If that fails, the machine keeps its temporary name, and the error says so.
-func (s *Updater) restoreFormerName(ctx context.Context, m engine.Machine, former string) {
-	if err := s.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Hostname: &former}); err != nil {
+// it. It unlocks the machine for that.
+func (s *Updater) restoreFormerName(ctx context.Context, m engine.Machine, former string) error {
+	keepsLock := WantedSettings{InPlaceSettings: engine.InPlaceSettings{Locked: new(m.Locked)}}
+	m, err := s.UnlockForChange(ctx, keepsLock, m)
+	if err == nil {
+		err = s.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Hostname: &former})
+	}
+	if err != nil {
 		s.Log.WarnContext(ctx, "cannot restore a former name", "kind", s.kind.Noun, "name", m.Hostname, "former", former, "error", err.Error())
 	}
+	return s.RelockAfterFailure(ctx, keepsLock, m, err)
 }
 
 // handleNameRefusal decides what follows when MAAS has refused a hostname.
@@ -117,21 +176,12 @@ func (s *Updater) handleNameRefusal(ctx context.Context, w WantedSettings, m eng
 		if wait := s.CheckNameWait(w, holder); wait != nil {
 			return wait
 		}
-		return s.nameTakenError(w, m, holder)
+		return HostnameTakenError(s.kind.HostnameField, w.Hostname, holder)
 	}
 	if w.AwaitName && s.leavingNames.CountWait(w.Key, s.Now()) { // another machine left it a moment ago
 		return &NameWaitError{fmt.Sprintf("the name %s belonged to another machine until now", w.Hostname)}
 	}
 	return refusal
-}
-
-// nameTakenError names a way out if nobody leaves a name.
-func (s *Updater) nameTakenError(w WantedSettings, m, holder engine.Machine) *engine.SpecError {
-	taken := HostnameTakenError(s.kind.HostnameField, w.Hostname, holder)
-	if hasTemporaryName(m) {
-		taken.Hint += fmt.Sprintf(" While others wait for names, the %s has the name %s.", s.kind.Noun, m.Hostname)
-	}
-	return taken
 }
 
 // HostnameTakenError says, at a field of the spec, that another machine has the hostname and
@@ -140,6 +190,7 @@ func HostnameTakenError(field fieldpath.Path, hostname string, holder engine.Mac
 	return &engine.SpecError{
 		Field: field, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", hostname, holder.SystemID, holder.StatusName),
-		Hint:    "If that machine will be renamed or deleted as well, apply again afterwards. Otherwise choose another name.",
+		Hint:    "Choose another name, or let that machine be renamed or deleted.",
+		Ways:    []engine.Way{engine.WayRetry},
 	}
 }

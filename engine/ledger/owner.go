@@ -41,12 +41,12 @@ func EnsureOwner(path, owner string) (string, error) {
 	kept := filepath.Join(folder, ownerFile)
 	draft, err := os.CreateTemp(folder, "."+ownerFile+".*") // O_EXCL, 0600
 	if err != nil {
-		return "", fileSystemError(kept, err)
+		return "", fileSystemError(path, err)
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
 	_, err = draft.WriteString(owner + "\n")
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return "", fileSystemError(kept, err)
+		return "", fileSystemError(path, err)
 	}
 	// A link, unlike a rename, never replaces an existing file.
 	switch err := os.Link(draft.Name(), kept); {

@@ -100,7 +100,7 @@ func checkNotInUse(ctx context.Context, from *Ledger, entries []Entry) error {
 		return fmt.Errorf("cannot list the closed VM hosts: %w", err)
 	}
 	if closed > 0 {
-		busy = append(busy, fmt.Sprintf("%d VM hosts (being removed or changed)", closed))
+		busy = append(busy, fmt.Sprintf("VM hosts that are being removed or changed: %d", closed))
 	}
 	if len(busy) == 0 {
 		return nil

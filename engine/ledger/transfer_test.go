@@ -179,7 +179,7 @@ func TestTransferRefused(t *testing.T) {
 			if err := file.Region("m1").CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h7", Holder: "me", Lease: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
-		}, engine.ErrBusy, "1 VM hosts"},
+		}, engine.ErrBusy, "VM hosts that are being removed or changed: 1"},
 		"Clash": {"Nobody but a person knows which one is right.", func(t *testing.T, _, service *Ledger) {
 			if _, _, err := service.Region("m2").Place(t.Context(), newReservation(t, service, "ci/pending", 9, 9)); err != nil {
 				t.Fatal(err)

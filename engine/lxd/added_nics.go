@@ -58,7 +58,7 @@ func (n nicChange) changeNICs(ctx context.Context, s *session, at location) ([]s
 	if plug, refused := errors.AsType[*plugError](err); refused {
 		return nil, &engine.Error{
 			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s cannot change the interfaces while the VM runs: %s", s.target.address, shortMessage(plug.Error())),
-			Hint: "Stop the VM, or restart it, then apply again.", Err: engine.ErrInvalid,
+			Hint: "Stop the VM, or restart it.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrInvalid,
 		}
 	}
 	return changed, err

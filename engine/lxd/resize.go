@@ -101,7 +101,8 @@ func lostInstanceError(m engine.Machine, at location) error {
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: at.server.Name, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("the instance %s of machine %s (%s) is on none of the hosts", at.instance, m.Hostname, m.SystemID),
-		Hint:    "It was deleted in LXD. Destroy the VM, which deletes its machine in MAAS, then apply again.",
+		Hint:    "It was deleted in LXD. Delete the VM, which deletes its machine in MAAS.",
+		Ways:    []engine.Way{engine.WayRetry},
 	}
 }
 
@@ -223,7 +224,7 @@ func (r *instanceEdit) noteDisks(s *session, have api.Instance, host engine.VMHo
 	volumes := volumesOf(have)
 	if len(wanted) <= len(volumes) {
 		return &engine.SpecError{
-			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and the configuration wants %d", have.Name, len(volumes)+1, len(wanted)),
+			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and the spec wants %d", have.Name, len(volumes)+1, len(wanted)),
 			Hint: "You can add disks and let them grow in place. To remove a disk, make a new VM.", Err: engine.ErrInvalid,
 		}
 	}

@@ -261,7 +261,7 @@ func findInstance(s *session, m engine.Machine) (api.Instance, error) {
 	case 0:
 		return api.Instance{}, &engine.Refusal{
 			Message: fmt.Sprintf("no instance of project %s in the LXD at %s has a MAC of %s (%s)", s.target.project, s.target.address, m.Hostname, m.SystemID),
-			Hint:    "If it was moved or deleted in LXD, run terraform plan first: it shows where the VM is, or that it is gone.", Err: engine.ErrConflict,
+			Hint:    "It may have been moved or deleted in LXD.", Ways: []engine.Way{engine.WayLookAgain}, Err: engine.ErrConflict,
 		}
 	}
 	names := make([]string, len(found))

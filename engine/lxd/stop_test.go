@@ -94,6 +94,31 @@ func TestStopToResize(t *testing.T) {
 	}
 }
 
+// TestStopGivenUp: the caller stops waiting while the VM is off, and LXD does not change it. The
+// VM runs again, and nothing says any more that it must be turned on.
+func TestStopGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	ref, want := w.createRunningVM(t, func(*engine.VMSpec) {})
+	want.MemoryMiB, want.MayStop = 4096, true
+	w.sim.AddFault(sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/**", Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wasOff := false
+	_, err := engine.WaitUntilDone(ctx, w.newEngine(t).VMs.Steps(ref, want), func(engine.Progress) {
+		if i, _ := w.onlyInstance(t); !i.Running {
+			wasOff = true
+			cancel()
+		}
+	})
+	if err == nil || !wasOff {
+		t.Fatalf("it was off %v, and ended with %v", wasOff, err)
+	}
+	if i, m := w.onlyInstance(t); !i.Running || i.MemoryMiB != 2048 || m.OwnerData[engine.RestartData] != "" {
+		t.Errorf("running %v, %d MiB, owner data %v", i.Running, i.MemoryMiB, m.OwnerData)
+	}
+}
+
 // TestStopCutOff ends the run that stopped a VM, at each of its steps. The next run wants
 // the same size, or finds it reached. In the end the VM runs.
 func TestStopCutOff(t *testing.T) {

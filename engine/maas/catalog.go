@@ -3,6 +3,7 @@ package maas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -20,13 +21,21 @@ type Catalog struct {
 
 	images *share.Cached[[]engine.Image]
 	series *share.Cached[string] // default_distro_series of MAAS, "noble"
+	user   *share.Cached[wireUser]
 	probe  *share.Cached[engine.Capabilities]
+}
+
+// wireUser is the user of the API key.
+type wireUser struct {
+	Username string `json:"username"`
+	Admin    bool   `json:"is_superuser"`
 }
 
 func newCatalog(l listConfig) *Catalog {
 	c := &Catalog{api: l.api}
 	c.images = share.NewCached(namesTTL, l.limit(), l.now, c.fetchImages)
 	c.series = share.NewCached(namesTTL, l.limit(), l.now, c.fetchSeries)
+	c.user = share.NewCached(namesTTL, l.limit(), l.now, c.fetchUser)
 	c.probe = share.NewCached(namesTTL, 3*l.limit(), l.now, c.fetchCapabilities)
 	return c
 }
@@ -49,14 +58,11 @@ func (c *Catalog) fetchCapabilities(ctx context.Context) (engine.Capabilities, e
 	if version.Version == "" {
 		return engine.Capabilities{}, engine.MarkTerminal(api.ForeignAnswerError(r, http.StatusOK))
 	}
-	var user struct {
-		Username string `json:"username"`
-		Admin    bool   `json:"is_superuser"`
-	}
-	if err := c.api.List(ctx, api.NewGet("users/").Op("whoami"), &user); err != nil {
+	user, err := c.user.Get(ctx)
+	if err != nil {
 		return engine.Capabilities{}, err
 	}
-	_, err := c.hosts.Hosts(ctx)
+	_, err = c.hosts.Hosts(ctx)
 	gone := errors.Is(err, engine.ErrGone)
 	if err != nil && !gone {
 		return engine.Capabilities{}, err
@@ -64,6 +70,28 @@ func (c *Catalog) fetchCapabilities(ctx context.Context) (engine.Capabilities, e
 	return engine.Capabilities{
 		Version: version.Version, VMHosts: !gone, Username: user.Username, Admin: user.Admin,
 	}, nil
+}
+
+func (c *Catalog) fetchUser(ctx context.Context) (user wireUser, err error) {
+	err = c.api.List(ctx, api.NewGet("users/").Op("whoami"), &user)
+	return user, err
+}
+
+// absentMachineError is the error of a machine that MAAS does not list. Only an administrator
+// sees all machines, and knows that it is gone.
+func (c *Catalog) absentMachineError(ctx context.Context, systemID string) error {
+	user, err := c.user.Get(ctx)
+	switch {
+	case err != nil:
+		return err
+	case user.Admin:
+		return fmt.Errorf("MAAS has no machine %s: %w", systemID, engine.ErrNotFound)
+	default:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("MAAS shows no machine %s to the user %q, who is no administrator: it is gone, or it belongs to another user", systemID, user.Username),
+			Err:     engine.ErrHidden,
+		}
+	}
 }
 
 // Images implements engine.Catalog.
@@ -108,6 +136,7 @@ func (c *Catalog) fetchImages(ctx context.Context) ([]engine.Image, error) {
 			image = &engine.Image{Name: name}
 			found[name] = image
 		}
+		image.MoreArchitectures = image.MoreArchitectures || short == "" || len(list.Unreadable) > 0
 		image.Architectures = append(image.Architectures, short)
 		if kernel != "" && kernel != "generic" { // MAAS knows no kernel of an uploaded image
 			image.Kernels = append(image.Kernels, kernel)

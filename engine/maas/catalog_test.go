@@ -72,6 +72,23 @@ func TestGoneIsErrGone(t *testing.T) {
 	}
 }
 
+// TestUnreadableImage: if MAAS lists something that cannot be read, an image may have more
+// architectures than those that were read.
+func TestUnreadableImage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := testClient(t, newRouteFake(map[string]func() *http.Response{"GET boot-resources/": jsonReply([]map[string]any{
+			{"name": "ubuntu/noble", "type": "Synced", "architecture": "amd64/ga-24.04"},
+			{"name": "ubuntu/noble", "type": "Synced", "architecture": 7},
+		})}))
+		got, err := c.Catalog.Images(t.Context())
+		want := []engine.Image{{Name: "ubuntu/noble", Architectures: []string{"amd64"}, MoreArchitectures: true, Kernels: []string{"ga-24.04"}}}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
 // TestUploadedImages lists images as a real MAAS does: an image that was uploaded as
 // custom/k8s is named k8s.
 func TestUploadedImages(t *testing.T) {

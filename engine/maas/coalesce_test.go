@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -281,12 +282,53 @@ func TestReadsOfNamesCoalesce(t *testing.T) {
 	})
 }
 
+// TestAbsentMachine asks for a machine that MAAS does not list. MAAS hides the machines of other
+// users from a user who is no administrator.
 func TestAbsentMachine(t *testing.T) {
 	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		user   func() *http.Response
+		want   string
+		hidden bool
+	}{
+		"Administrator": {"An administrator sees all machines.", jsonReply(administrator), "ErrNotFound", false},
+		"User":          {"It may be another user's.", jsonReply(map[string]any{"username": "ci", "is_superuser": false}), "ErrForbidden", true},
+		"NoAnswer":      {"Nothing is known of the user.", statusReply(503, "text/plain", "x"), "ErrUnavailable", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newRouteFake(map[string]func() *http.Response{"GET machines/": jsonReply([]any{}), whoAmI: tc.user})
+				_, err := testClient(t, f).Machines.Machine(t.Context(), "abc123")
+				if errorKinds(err) != tc.want || engine.IsTerminal(err) != tc.hidden || errors.Is(err, engine.ErrHidden) != tc.hidden {
+					t.Errorf("%s: got %v", tc.reason, err)
+				}
+			})
+		})
+	}
+}
+
+// TestUserIsAskedOnce looks for many absent machines.
+func TestUserIsAskedOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := testClient(t, newFakeMAAS())
-		if _, err := c.Machines.Machine(t.Context(), "abc123"); errorKinds(err) != "ErrNotFound" || engine.IsTerminal(err) {
-			t.Errorf("got %v", err)
+		w := newFakeMAAS()
+		c := testClient(t, w)
+		for _, id := range machineIDs(5) {
+			if _, err := c.Machines.Machine(t.Context(), id); !errors.Is(err, engine.ErrNotFound) {
+				t.Errorf("machine %s: %v", id, err)
+			}
+		}
+		asked := 0
+		for _, route := range w.routes() {
+			if route == whoAmI {
+				asked++
+			}
+		}
+		if asked != 1 {
+			t.Errorf("%d calls for the user, want 1: %v", asked, w.routes())
 		}
 	})
 }

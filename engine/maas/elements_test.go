@@ -22,6 +22,10 @@ func newAnsweringClient(t *testing.T, body string) *Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("op") == "whoami" {
+			_, _ = io.WriteString(w, `{"username":"admin","is_superuser":true}`)
+			return
+		}
 		if len(body) < 1<<20 || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			_, _ = io.WriteString(w, body)
 			return

@@ -64,7 +64,7 @@ func TestErrorOfEachStatus(t *testing.T) {
 			"No Machine matches the given query.", "", false},
 		"Conflict": {"The state forbids it.", 409, "text/plain; charset=utf-8", "Can't deploy a machine that is in the 'New' state",
 			"ErrConflict", "'New' state", "", true},
-		"Gone":     {"VM hosts have been removed.", 410, "text/plain", "Gone", "ErrGone", "no VM hosts", "3.8", true},
+		"Gone":     {"VM hosts have been removed.", 410, "text/plain", "Gone", "ErrGone", "no VM hosts: they were removed after MAAS 3.8", "", true},
 		"TooLarge": {"nginx refuses large bodies with a page.", 413, "text/html", html, "ErrInvalid", "larger", "user-data", true},
 		"Internal": {"MAAS failed; nothing was saved.", 500, "text/plain; charset=utf-8", "Not enough storage space on storage pools: default",
 			"ErrUnavailable", "Not enough storage space", "", false},

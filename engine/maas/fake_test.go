@@ -105,7 +105,13 @@ func newConstantFake(status int, kind, body string) *fakeTransport {
 	return &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) { return reply(status, kind, body), nil }}
 }
 
-// newRouteFake answers from a table. For other requests it answers MAAS's 404.
+// whoAmI is the route of the API key's user, administrator its answer for an administrator.
+const whoAmI = "GET users/?op=whoami"
+
+var administrator = map[string]any{"username": "admin", "is_superuser": true}
+
+// newRouteFake answers from a table. The user is an administrator unless the table says
+// otherwise. For other requests it answers MAAS's 404.
 func newRouteFake(table map[string]func() *http.Response) *fakeTransport {
 	return &fakeTransport{answer: func(_ *http.Request, s sentRequest) (*http.Response, error) {
 		path := strings.TrimPrefix(s.Path, "/MAAS/api/2.0/")
@@ -114,6 +120,9 @@ func newRouteFake(table map[string]func() *http.Response) *fakeTransport {
 		}
 		if make, ok := table[s.Method+" "+path]; ok {
 			return make(), nil
+		}
+		if s.route() == whoAmI {
+			return replyJSON(administrator), nil
 		}
 		return reply(http.StatusNotFound, "text/plain; charset=utf-8", "Unknown API endpoint: "+s.Path+"."), nil
 	}}
@@ -238,6 +247,9 @@ func (w *fakeMAAS) serve(req *http.Request, s sentRequest) (*http.Response, erro
 func (w *fakeMAAS) listMachines(s sentRequest) *http.Response {
 	if w.broken {
 		return reply(http.StatusServiceUnavailable, "text/plain", "Unable to connect to any rack controller.")
+	}
+	if s.route() == whoAmI {
+		return replyJSON(administrator)
 	}
 	found := []map[string]any{}
 	for _, m := range w.machines {

@@ -41,7 +41,8 @@ func (c *Hosts) CheckCanCompose(ctx context.Context) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("MAAS %s has no VM hosts any more, so it cannot compose VMs", can.Version),
-		Hint:    `VM hosts were removed after MAAS 3.8. Make VMs in LXD itself (composer = "lxd", or "auto"), or use a MAAS up to that version.`,
+		Hint:    "VM hosts were removed after MAAS 3.8. Use a MAAS up to that version.",
+		Ways:    []engine.Way{engine.WayComposeInLXD},
 		Err:     engine.ErrGone,
 	}
 }

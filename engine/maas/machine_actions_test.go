@@ -230,7 +230,7 @@ func TestTagMachine(t *testing.T) {
 		"BadName":    {"MAAS refuses the name.", []func() *http.Response{missing, missing}, exists, nil, 3, "ErrInvalid"},
 		"Vanished":   {"Somebody deletes what we make.", []func() *http.Response{missing, missing}, created, nil, 3, "ErrNotFound"},
 		"Forbidden":  {"Making tags is an administrator's right.", []func() *http.Response{missing}, statusReply(403, "text/plain", "x"), nil, 2, "ErrForbidden"},
-		"NoMachine":  {"MAAS ignores ids that it does not know.", []func() *http.Response{none}, nil, gone, 2, "ErrNotFound"},
+		"NoMachine":  {"MAAS ignores ids that it does not know.", []func() *http.Response{none}, nil, gone, 3, "ErrNotFound"},
 		"HadItSince": {"A count of none is no proof of absence.", []func() *http.Response{none}, nil, there, 2, ""},
 	}
 	for name, tc := range cases {

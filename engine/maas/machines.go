@@ -38,7 +38,7 @@ func (c *Machines) Machine(ctx context.Context, systemID string) (engine.Machine
 		return engine.Machine{}, err
 	}
 	if len(found) == 0 {
-		return engine.Machine{}, fmt.Errorf("MAAS has no machine %s: %w", systemID, engine.ErrNotFound)
+		return engine.Machine{}, c.catalog.absentMachineError(ctx, systemID)
 	}
 	return found[0], found[0].Err
 }

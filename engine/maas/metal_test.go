@@ -35,7 +35,7 @@ func TestAllocateRefused(t *testing.T) {
 		calls    int
 	}{
 		"Taken":  {"It is there, in another state.", taken, jsonReply([]map[string]any{{"system_id": "abc123", "status": 6}}), "ErrConflict", 2},
-		"Absent": {"MAAS uses the same words for one that it does not have.", taken, jsonReply([]map[string]any{}), "ErrNotFound", 2},
+		"Absent": {"MAAS uses the same words for one that it does not have.", taken, jsonReply([]map[string]any{}), "ErrNotFound", 3},
 		"Unseen": {"Where the look fails the refusal stays.", taken, statusReply(403, "text/plain", "no"), "ErrConflict", 2},
 		"Denied": {"Other refusals speak for themselves.", statusReply(403, "text/plain", "no"), nil, "ErrForbidden", 1},
 		"NoAPI":  {"A 404 speaks of the address.", statusReply(404, "text/plain", "Unknown API endpoint"), nil, "ErrUnavailable", 1},

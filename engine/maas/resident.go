@@ -46,7 +46,7 @@ func (c *Hosts) CompleteMachine(_ context.Context, m engine.Machine) engine.Mach
 func (c *Hosts) Resize(_ context.Context, host engine.VMHost, systemID string, _ engine.Composition) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("MAAS cannot change the size of VM %s on VM host %s", systemID, host.Name),
-		Hint:    `Make a new VM, or make VMs in LXD itself (composer = "lxd").`, Err: engine.ErrConflict,
+		Hint:    "Make a new VM.", Ways: []engine.Way{engine.WayComposeInLXD}, Err: engine.ErrConflict,
 	}
 }
 
@@ -78,7 +78,8 @@ func (h wireHost) unusableError() error {
 	case isTooNewForMAAS(h.Version):
 		return &engine.SpecError{
 			Field: fieldpath.New("vm_host"), Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
-			Hint: fmt.Sprintf(`Choose another VM host, or install LXD from %s there; or let VMs be made in LXD itself (composer = "lxd").`, cloudinit.DefaultChannel),
+			Hint: fmt.Sprintf("Choose another VM host, or install LXD from %s there.", cloudinit.DefaultChannel),
+			Ways: []engine.Way{engine.WayComposeInLXD},
 			Err:  engine.ErrConflict,
 		}
 	}

@@ -173,6 +173,7 @@ func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m en
 	case ours && AsBareMetal(m, key).Finished:
 		return alreadyFinishedError(m)
 	}
+	var ways []engine.Way
 	hint := "Only Ready machines can be deployed: release it if nobody needs it, or choose another one."
 	switch m.Status.Phase() {
 	case engine.PhaseCommissioning, engine.PhaseReleasing:
@@ -181,25 +182,26 @@ func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m en
 		}
 		hint = "Commission it in MAAS first."
 	case engine.PhaseDeployed:
-		hint = "To use it as it is, adopt or import it. To install it again, release it in MAAS first."
+		hint, ways = "To install it again, release it in MAAS first.", []engine.Way{engine.WayUseAsIs}
 	}
 	message := fmt.Sprintf("machine %s (%s) is not Ready but %s", m.Hostname, m.SystemID, m.StatusName)
 	if m.Owner != "" {
 		message += ", and belongs to the MAAS user " + m.Owner
 	}
-	if marked := m.MarkedBy(); marked != "" {
+	if marked := m.MarkedBy(); marked != "" { // a release would take it from that object
 		message += fmt.Sprintf("; it was made for %q", marked)
+		hint, ways = "Choose another machine, or first delete what it was made for.", nil
 	}
-	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: hint, Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: hint, Ways: ways, Err: engine.ErrConflict}
 }
 
 func alreadyFinishedError(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
 		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("the machine %s was deployed for this name earlier and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
-		Hint: fmt.Sprintf("If something else manages it, such as another configuration, choose another name. "+
-			"If this configuration lost it, import it by its system id %s.", m.SystemID),
-		Err: engine.ErrConflict,
+		Hint:    "If something else manages it, choose another name.",
+		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayMovedBlock},
+		Err:     engine.ErrConflict,
 	}}
 }
 

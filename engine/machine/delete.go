@@ -25,7 +25,7 @@ func (b *releaseSteps) Delete(ctx context.Context, ref engine.Ref) (engine.Resul
 		m, err = b.FindMachine(ctx, ref)
 	}
 	switch {
-	case errors.Is(err, engine.ErrNotFound):
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrHidden) && b.hasReleased(ref):
 		return b.finishGiveBack(ctx, ref, engine.Machine{})
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
@@ -126,8 +126,18 @@ func (b *releaseSteps) release(ctx context.Context, ref engine.Ref, m engine.Mac
 		b.networksToRestore.Store(ref.Key, m.SystemID)
 	}
 	return b.requestTransition(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
-		return b.Machines.Release(ctx, systemID, ref.Release.Erase)
+		err := b.Machines.Release(ctx, systemID, ref.Release.Erase)
+		if err == nil {
+			b.releasesSent.Store(ref.Key, systemID)
+		}
+		return err
 	})
+}
+
+// hasReleased tells whether MAAS has accepted our release of the machine.
+func (b *releaseSteps) hasReleased(ref engine.Ref) bool {
+	id, sent := b.releasesSent.Load(ref.Key)
+	return sent && id == ref.SystemID
 }
 
 // finishGiveBack reports that nothing of ours is on the machine any more. First it looks for
@@ -154,6 +164,7 @@ func (b *releaseSteps) finishGiveBack(ctx context.Context, ref engine.Ref, m eng
 		}
 	}
 	b.networksToRestore.Delete(ref.Key)
+	b.releasesSent.Delete(ref.Key)
 	b.failedReleases.Forget(ref.Key)
 	b.rescueExits.Forget(ref.Key)
 	b.claims.Forget(ref.Key)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // checkImageForMachine refuses a machine if MAAS lacks the image for its architecture. If no
@@ -18,11 +19,10 @@ func (b *choiceSteps) checkImageForMachine(ctx context.Context, m engine.Machine
 	if err != nil || len(known) == 0 {
 		return err
 	}
-	short, _, _ := strings.Cut(m.Architecture, "/")
 	return &engine.SpecError{
 		Field:   want.MachineField(),
 		Message: fmt.Sprintf("machine %s has the architecture %s, but MAAS has %s for %s only", m.Hostname, m.Architecture, want.Deploy.ImageText(), strings.Join(known, ", ")),
-		Hint:    fmt.Sprintf("Choose another machine, name an image in deploy.image that MAAS has for %s, or import this image for it in MAAS.", short),
+		Hint:    fmt.Sprintf("Choose another machine, name an image in deploy.image that MAAS has for %s, or import this image for it in MAAS.", placement.ShortArchitecture(m.Architecture)),
 		Err:     engine.ErrConflict,
 	}
 }

@@ -39,7 +39,10 @@ type stepBase struct {
 	// networksToRestore has, by key, the system ids of machines that are being released and
 	// whose network must be restored. The release removes the marks by which they are found.
 	networksToRestore *sync.Map
-	updater           *inplace.Updater
+	// releasesSent has, by key, the system ids of machines whose release MAAS has accepted.
+	// Another user may have such a machine before it is looked at again.
+	releasesSent *sync.Map
+	updater      *inplace.Updater
 }
 
 // The steps of the kind, by subject: the choice of a machine, its fixed addresses, its last
@@ -59,7 +62,7 @@ type (
 // New returns the kind Machine. It makes no call.
 func New(cfg engine.Config, in *region.Region) *Kind {
 	p := &stepBase{
-		Config: cfg, failedReleases: region.NewTries(), rescueExits: region.NewTries(), surplusLooks: region.NewTries(), claims: in.Claims, region: in, networksToRestore: new(sync.Map),
+		Config: cfg, failedReleases: region.NewTries(), rescueExits: region.NewTries(), surplusLooks: region.NewTries(), claims: in.Claims, region: in, networksToRestore: new(sync.Map), releasesSent: new(sync.Map),
 		updater: inplace.New(cfg, inplace.KindTraits{Noun: "machine", HostnameField: fieldpath.New("hostname")}, in.LeavingNames),
 	}
 	return &Kind{stepBase: p, choiceSteps: choiceSteps{p}, addressSteps: addressSteps{p}, failureSteps: failureSteps{p}, releaseSteps: releaseSteps{p, failureSteps{p}, inPlaceSteps{p}}, inPlaceSteps: inPlaceSteps{p}}
@@ -205,6 +208,12 @@ func (b *stepBase) FindNamed(ctx context.Context, name string) (engine.Machine, 
 		}
 	}
 	m, err := b.Machines.Machine(ctx, name)
+	if errors.Is(err, engine.ErrHidden) {
+		return engine.Machine{}, &engine.SpecError{
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("MAAS shows this user no machine %q", name), Err: engine.ErrNotFound,
+			Hint: strings.TrimSpace(b.nameHint(ctx, name, found) + " MAAS shows the machines of other users only to administrators."),
+		}
+	}
 	if errors.Is(err, engine.ErrNotFound) {
 		return engine.Machine{}, &engine.SpecError{Field: fieldpath.New("machine"), Message: fmt.Sprintf("MAAS has no machine %q", name), Err: engine.ErrNotFound, Hint: b.nameHint(ctx, name, found)}
 	}

@@ -17,6 +17,9 @@ func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.Machin
 	for _, n := range b.updater.NamesOf(want.InPlaceSettings) {
 		o.Add(b.updater.CheckName(ctx, n))
 	}
+	if want.Machine == "" && b.FinishedObstacle(ctx, &o, ref) {
+		return o
+	}
 	b.hostnameObstacles(ctx, &o, ref, want)
 	prepare := b.bareMetalPreparation(want).withAddresses(b.addressObstacles(ctx, &o, ref, want))
 	if want.Machine != "" {
@@ -26,6 +29,27 @@ func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.Machin
 		o.Add(err)
 	}
 	return o
+}
+
+// FinishedObstacle looks for a finished machine with the key of a new object that names no
+// machine, and tells whether there is one. Another resource may give it up. Or the state of an
+// earlier run was lost. A named machine tells it itself, without this search.
+func (b *choiceSteps) FinishedObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref) bool {
+	if ref.SystemID != "" {
+		return false
+	}
+	m, err := b.FindMachine(ctx, ref)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return false
+	case err != nil:
+		o.Add(err)
+		return false
+	case !AsBareMetal(m, ref.Key).Finished:
+		return false
+	}
+	o.AddHeldBy(m, alreadyFinishedError(m))
+	return true
 }
 
 // addressObstacles looks for the fixed addresses, and returns those that no other machine has.
@@ -43,7 +67,7 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 		}
 		holder, err := b.Machines.Machine(ctx, w.use.SystemID)
 		switch {
-		case err != nil && !errors.Is(err, engine.ErrNotFound):
+		case err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrHidden):
 			o.Add(err)
 		case !isNamed(holder, want.Machine):
 			o.AddHeldBy(holder, w.use.UnusableError(f.Field().Child("ip"), f.IP))
@@ -77,10 +101,19 @@ func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obsta
 		o.Add(err)
 		return
 	}
+	if own := AsBareMetal(m, ref.Key); ref.SystemID == "" && own.Ours && own.Finished {
+		o.AddHeldBy(m, alreadyFinishedError(m))
+		return
+	}
 	if want.Adopt {
 		return // it is checked when it is taken
 	}
 	if m.SystemID != ref.SystemID {
+		if m.Status != engine.StatusReady && !AsBareMetal(m, ref.Key).Finished {
+			if ours, err := b.IsMine(ctx, ref.Key, m); err == nil && ours {
+				return // a former run began with it, and the apply continues
+			}
+		}
 		if err := b.CheckAllocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
 			o.Temporary = append(o.Temporary, err)
 		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field.RootName() == "machine" {

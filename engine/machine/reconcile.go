@@ -7,6 +7,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
 // Preparation is what the kind Host adds to the kind Machine.
@@ -43,6 +44,9 @@ func (b *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.Machin
 	}
 	if err == nil && res.Done {
 		res, err = b.reconcileInPlace(ctx, ref, want, res)
+	}
+	if _, waits := errors.AsType[*inplace.NameWaitError](err); waits && res.SystemID != "" {
+		res.GiveUp = b.updater.GiveUpRename(res.SystemID, ref.CurrentKey())
 	}
 	return waitForHostname(res, err)
 }
@@ -280,7 +284,8 @@ func (b *stepBase) Annotate(ctx context.Context, m engine.Machine, data map[stri
 func (b *stepBase) failedError(ctx context.Context, m engine.Machine, secrets ...string) error {
 	return &engine.Refusal{
 		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndStateText(m, b.Reports, secrets...)),
-		Hint:     fmt.Sprintf("See the events of machine %s in MAAS. The machine stays as it is, so that you can look at it; destroy it to release it.", m.SystemID),
+		Hint:     fmt.Sprintf("See the events of machine %s in MAAS. The machine stays as it is, so that you can look at it.", m.SystemID),
+		Ways:     []engine.Way{engine.WayDeleteToRelease},
 		Err:      engine.ErrConflict,
 		Evidence: b.region.Failures.Evidence(ctx, b.Config, m, secrets...),
 	}

@@ -56,7 +56,7 @@ func isDeployed(m engine.Machine) bool {
 func notDeployedError(m engine.Machine) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, but only a Deployed VM can be redeployed", m.Hostname, m.StatusName),
-		Hint: "Bring it back to Deployed in MAAS, or release it there. Once it is Ready, an apply of its resource deploys it.", Err: engine.ErrConflict,
+		Hint: "Bring it back to Deployed in MAAS, or release it there. When it is Ready, the next run of its resource deploys it.", Err: engine.ErrConflict,
 	}
 }
 

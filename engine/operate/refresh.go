@@ -35,7 +35,7 @@ func refreshKnownHost(ctx context.Context, hosts VMHosts, h engine.VMHost) error
 	if !h.MAASMakesVMs() {
 		return &engine.SpecError{
 			Field: fieldpath.New("vm_host"), Message: "MAAS stores no inventory of VM host " + h.Name, Err: engine.ErrGone,
-			Hint: "Its LXD is asked each time, so there is nothing to refresh. Remove the action.",
+			Hint: "Its LXD is asked each time, so there is nothing to refresh. Leave the refresh out.",
 		}
 	}
 	return hosts.RefreshHost(ctx, h)

@@ -29,15 +29,15 @@ func (s Snapshotter) RestoreSnapshot(ctx context.Context, m engine.Machine, name
 	if err := checkRestore(m, list, name); err != nil {
 		return err
 	}
-	if len(list.DataDisks) > 0 {
-		note(list.DataDisks)
-	}
 	if err := engine.CheckIsNoVMHost(ctx, s.Hosts, m, verb); err != nil {
 		return err
 	}
 	runs, err := s.stopVM(ctx, m, mayStop, watch)
 	if err != nil {
 		return err
+	}
+	if len(list.DataDisks) > 0 {
+		note(list.DataDisks)
 	}
 	if refused, err := s.restoreSnapshot(ctx, at, m, name, list.Marks, watch); err != nil {
 		return errors.Join(err, s.startAfterFailure(ctx, m, runs, refused))
@@ -89,11 +89,11 @@ func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error
 }
 
 func noSnapshotError(m engine.Machine, name string, names []string) error {
-	hint := "It has none. The action maaslxd_snapshot takes one."
+	hint, ways := "It has none.", []engine.Way{engine.WayTakeSnapshot}
 	if len(names) > 0 {
-		hint = "It has: " + strings.Join(names, ", ") + "."
+		hint, ways = "It has: "+strings.Join(names, ", ")+".", nil
 	}
-	return &engine.SpecError{Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
+	return &engine.SpecError{Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Ways: ways, Err: engine.ErrNotFound}
 }
 
 // stopVM turns a running VM off, and tells whether it must run again.
@@ -156,10 +156,10 @@ func (s Snapshotter) startAgain(ctx context.Context, m engine.Machine, runs bool
 		return err
 	}
 	if err := TurnPower(ctx, s.Machines, m, PowerOn, watch...); err != nil {
-		return fmt.Errorf("%s is restored, but not turned on again; the next apply does that: %w", m.Hostname, err)
+		return fmt.Errorf("%s is restored, but not turned on again; the next run does that: %w", m.Hostname, err)
 	}
 	if err := s.Metal.Annotate(ctx, m.SystemID, map[string]string{engine.RestartData: ""}); err != nil {
-		return fmt.Errorf("%s is restored and runs, but the note to turn it on stays; the next apply removes it: %w", m.Hostname, err)
+		return fmt.Errorf("%s is restored and runs, but the note to turn it on stays; the next run removes it: %w", m.Hostname, err)
 	}
 	return nil
 }
@@ -178,5 +178,5 @@ func (s Snapshotter) startAfterFailure(ctx context.Context, m engine.Machine, ru
 			return nil
 		}
 	}
-	return fmt.Errorf("%s was turned off for the restore, and is still off: the next apply, or the same action again, turns it on", m.Hostname)
+	return fmt.Errorf("%s was turned off for the restore, and is still off: the next run, or the same restore again, turns it on", m.Hostname)
 }

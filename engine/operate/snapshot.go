@@ -127,7 +127,7 @@ func findSnapshot(list engine.SnapshotList, name string) (engine.Snapshot, bool)
 func snapshotExistsError(m engine.Machine, s engine.Snapshot) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has a snapshot %s already, of %s", m.Hostname, s.Name, s.CreatedAt.UTC().Format(time.RFC3339)),
-		Hint: "Choose another name, or set replace = true to delete that one first. If an interrupted apply has just taken it, nothing is left to do.",
+		Hint: "Choose another name, or set replace = true to delete that one first. If an interrupted run has just taken it, nothing is left to do.",
 		Err:  engine.ErrConflict,
 	}
 }
@@ -165,12 +165,12 @@ func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 	case key == "":
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot %s %s (%s): it is not marked as a VM of owner %s", verb, m.Hostname, m.SystemID, owner),
-			Hint:    "Import it as maaslxd_vm and apply, which marks it. Or name another VM.", Err: engine.ErrConflict,
+			Hint:    "Name another VM.", Ways: []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayRetry}, Err: engine.ErrConflict,
 		}
 	case !engine.IsSameOwner(m, s.Key):
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot %s VM %s (%s): it is marked as made for %s, not for owner %s", verb, m.Hostname, m.SystemID, key, owner),
-			Hint:    "Run the action in the configuration that manages the VM, or give this provider block its owner.", Err: engine.ErrConflict,
+			Hint:    "Ask for it where the VM is managed, or with the same owner.", Err: engine.ErrConflict,
 		}
 	}
 	return nil
@@ -179,6 +179,6 @@ func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 func vmNotReadyError(m engine.Machine, verb, why string) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("machine"), Message: fmt.Sprintf("cannot %s %s: %s", verb, m.Hostname, why),
-		Hint: "Wait until the VM is Ready or Deployed and its apply has ended, then try again.", Err: engine.ErrConflict,
+		Hint: "Wait until the VM is Ready or Deployed and no other run changes it, then try again.", Err: engine.ErrConflict,
 	}
 }

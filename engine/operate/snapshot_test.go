@@ -248,7 +248,7 @@ func TestRestoreStaysOff(t *testing.T) {
 		if !errors.Is(err, engine.ErrUnclear) || f.power != "off" {
 			t.Errorf("it is %s: %v", f.power, err)
 		}
-		wantText(t, "The user must know.", err, "the next apply, or the same action again, turns it on")
+		wantText(t, "The user must know.", err, "the next run, or the same restore again, turns it on")
 	})
 }
 
@@ -272,7 +272,7 @@ func TestRestoreCutOff(t *testing.T) {
 				if f.power != "off" {
 					t.Errorf("it is %s: %v", f.power, err)
 				}
-				wantText(t, "The user must know.", err, "the next apply, or the same action again, turns it on")
+				wantText(t, "The user must know.", err, "the next run, or the same restore again, turns it on")
 			})
 		})
 	}

@@ -49,9 +49,7 @@ var filters = [...]filter{
 	{MissingTags, false, hasTags, func(h *host, r *request) string { return missingText("tag", h.Tags, r.Tags) }},
 	{HostNeverReached, true, wasReached, func(h *host, _ *request) string { return cmp.Or(h.NeverReachedReason, "MAAS never reached its LXD") }},
 	{HostUnusable, false, isUsable, func(h *host, _ *request) string { return h.UnusableReason }},
-	{WrongArchitecture, false, hasArchitecture, func(h *host, r *request) string {
-		return missingText("architecture", h.Architectures, []string{r.Architecture})
-	}},
+	{WrongArchitecture, false, hasArchitecture, architectureDetail},
 	{NoProject, false, hasProject, func(h *host, r *request) string { return missingText("project", h.Projects, []string{r.Project}) }},
 	{NoProfile, false, hasProfile, func(h *host, r *request) string { return missingText("profile", h.Profiles, []string{r.Profile}) }},
 	{NoNetwork, false, hasNetworks, func(h *host, r *request) string { return missingText("network", h.Networks, r.Networks) }},
@@ -86,7 +84,34 @@ func isUsable(h *host, _ *request) bool      { return h.UnusableReason == "" }
 func hasNetworks(h *host, r *request) bool   { return containsAll(h.Networks, r.Networks) }
 
 func hasArchitecture(h *host, r *request) bool {
-	return r.Architecture == "" || slices.Contains(h.Architectures, r.Architecture)
+	return len(r.Architectures) == 0 || len(h.Architectures) == 0 || slices.ContainsFunc(h.Architectures, r.suitsArchitecture)
+}
+
+// suitsArchitecture tells whether VMs of an architecture, "amd64/generic", suit the need.
+func (r *request) suitsArchitecture(have string) bool {
+	return slices.ContainsFunc(r.Architectures, func(want string) bool { return want == have || want == ShortArchitecture(have) })
+}
+
+// ShortArchitecture is an architecture without its kind: "amd64" of "amd64/generic".
+func ShortArchitecture(name string) string {
+	short, _, _ := strings.Cut(name, "/")
+	return short
+}
+
+func architectureDetail(h *host, r *request) string {
+	if r.Image == "" {
+		return missingText("architecture", h.Architectures, r.Architectures)
+	}
+	return fmt.Sprintf("it is %s; MAAS has %s for %s only", h.architectureText(), r.Image, strings.Join(r.Architectures, ", "))
+}
+
+// architectureText lists the short architectures of the host.
+func (h *host) architectureText() string {
+	short := make([]string, len(h.Architectures))
+	for n, name := range h.Architectures {
+		short[n] = ShortArchitecture(name)
+	}
+	return strings.Join(short, ", ")
 }
 
 func hasProject(h *host, r *request) bool {

@@ -18,6 +18,8 @@ type Rejection struct {
 	HostID, HostName string
 	Reason           Reason
 	Detail           string // "8 cores needed, 3 of 16 free"
+	// Architecture is the host's, such as "arm64", if it is the reason.
+	Architecture string
 	// Shortage is the missing resource, if room is the reason.
 	Shortage Shortage
 }
@@ -85,7 +87,11 @@ func newFitError(hosts []host, r *request) error {
 	for i := range hosts {
 		h := &hosts[i]
 		m := h.firstRejection(r)
-		e.rejections = append(e.rejections, Rejection{HostID: h.ID, HostName: h.Name, Reason: m.reason, Detail: m.detail(h, r), Shortage: h.shortageFor(m.reason, r)})
+		one := Rejection{HostID: h.ID, HostName: h.Name, Reason: m.reason, Detail: m.detail(h, r), Shortage: h.shortageFor(m.reason, r)}
+		if m.reason == WrongArchitecture {
+			one.Architecture = h.architectureText()
+		}
+		e.rejections = append(e.rejections, one)
 		e.isTemporary = e.isTemporary || m.isTemporary
 	}
 	slices.SortStableFunc(e.rejections, func(a, b Rejection) int {

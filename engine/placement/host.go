@@ -24,7 +24,8 @@ type Host struct {
 	// exactly one. Profiles are the LXD profiles of the host.
 	Projects []string
 	Profiles []string
-	// Architectures, in MAAS's spelling: "amd64/generic".
+	// Architectures of its VMs, in MAAS's spelling: "amd64/generic". None: unknown, so that
+	// only the host can refuse a VM.
 	Architectures []string
 	// Networks are all names for a network that the host is attached to: names and CIDRs of
 	// subnets, names of bridges.

@@ -23,14 +23,17 @@ type Need struct {
 	// Key is the VM's stable name. It only decides between equal hosts.
 	Key string
 
-	Type         string // empty: TypeLXD
-	Zone         string
-	Pool         string   // resource pool
-	Tags         []string // the host must carry all of them
-	Project      string
-	Profile      string
-	Architecture string // "amd64/generic"
-	Networks     []string
+	Type     string // empty: TypeLXD
+	Zone     string
+	Pool     string   // resource pool
+	Tags     []string // the host must carry all of them
+	Project  string
+	Profile  string
+	Networks []string
+	// Architectures are those that suit the VM, each like "amd64", or "amd64/generic".
+	Architectures []string
+	// Image is the name of the image that MAAS has for Architectures only. It is for people.
+	Image string
 
 	// Cores is the number of virtual CPUs, at least 1. With PinnedCores it is ignored, and may
 	// be 0.

@@ -22,13 +22,14 @@ func TestReasonsAgainstHost(t *testing.T) {
 		need = placement.Need
 	)
 	cases := map[string]struct {
-		reason  string
-		host    func(*host)
-		need    func(*need) // does not fit
-		fits    func(*need) // fits; nil: nothing does
-		want    placement.Reason
-		detail  string
-		mayPass bool
+		reason       string
+		host         func(*host)
+		need         func(*need) // does not fit
+		fits         func(*need) // fits; nil: nothing does
+		want         placement.Reason
+		detail       string
+		mayPass      bool
+		architecture string // of the host, if it is the reason
 	}{
 		"Excluded": {
 			reason: "A host on which an attempt failed is not tried again.",
@@ -66,7 +67,7 @@ func TestReasonsAgainstHost(t *testing.T) {
 			host: func(h *host) {
 				h.NeverReached, h.StoragePools, h.Architectures, h.Cores = true, nil, nil, placement.Amount{}
 			},
-			need: func(n *need) { n.Architecture = "amd64/generic" },
+			need: func(n *need) { n.Architectures = []string{"amd64/generic"} },
 			want: placement.HostNeverReached, detail: "MAAS never reached its LXD", mayPass: true,
 		},
 		"Unusable": {
@@ -77,9 +78,15 @@ func TestReasonsAgainstHost(t *testing.T) {
 		},
 		"Architecture": {
 			reason: "A VM runs on its own architecture only.",
-			need:   func(n *need) { n.Architecture = "arm64/generic" },
-			fits:   func(n *need) { n.Architecture = "amd64/generic" },
-			want:   placement.WrongArchitecture, detail: `it does not have the architecture "arm64/generic" (it has "amd64/generic")`,
+			need:   func(n *need) { n.Architectures = []string{"arm64/generic"} },
+			fits:   func(n *need) { n.Architectures = []string{"riscv64", "amd64/generic"} },
+			want:   placement.WrongArchitecture, detail: `it does not have the architecture "arm64/generic" (it has "amd64/generic")`, architecture: "amd64",
+		},
+		"Image": {
+			reason: "MAAS installs an image only on the architectures that it was imported for. Their short names suffice.",
+			need:   func(n *need) { n.Architectures, n.Image = []string{"arm64", "s390x"}, "ubuntu/noble" },
+			fits:   func(n *need) { n.Architectures, n.Image = []string{"amd64", "arm64"}, "ubuntu/noble" },
+			want:   placement.WrongArchitecture, detail: `it is amd64; MAAS has ubuntu/noble for arm64, s390x only`, architecture: "amd64",
 		},
 		"Project": {
 			reason: "A VM host makes VMs in its own projects only.",
@@ -251,7 +258,7 @@ func TestReasonsAgainstHost(t *testing.T) {
 			if !errors.As(err, &misfit) {
 				t.Fatalf("%s: got %v, want a FitError", tc.reason, err)
 			}
-			want := []placement.Rejection{{HostID: "a", HostName: "host-a", Reason: tc.want, Detail: tc.detail}}
+			want := []placement.Rejection{{HostID: "a", HostName: "host-a", Reason: tc.want, Detail: tc.detail, Architecture: tc.architecture}}
 			got := misfit.Rejections()
 			wantLack(t, got[0])
 			got[0].Shortage = placement.Shortage{}
@@ -289,5 +296,16 @@ func wantLack(t *testing.T, m placement.Rejection) {
 		}
 	case m.Shortage.Resource == "", !strings.Contains(m.Detail, fmt.Sprint(m.Shortage.Needed)):
 		t.Errorf("%+v is lacking, and the sentence is %q", m.Shortage, m.Detail)
+	}
+}
+
+// TestUnknownArchitecture: a host that tells no architecture is not ruled out by it.
+func TestUnknownArchitecture(t *testing.T) {
+	t.Parallel()
+	h := lxd("a", "az1")
+	h.Architectures = nil
+	found, err := placement.FindCandidates([]placement.Host{h}, smallNeed(func(n *placement.Need) { n.Architectures = []string{"arm64"} }))
+	if err != nil || len(found) != 1 {
+		t.Errorf("want the host, got %+v, %v", found, err)
 	}
 }

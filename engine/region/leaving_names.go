@@ -22,6 +22,7 @@ type LeavingNames struct {
 	mu      sync.Mutex
 	leaving map[string]leavingName     // by system id
 	awaited map[engine.Key]awaitedName // by the keys that wait for a name that nobody leaves
+	gaveUp  map[string]string          // former names of VMs that gave up under a temporary name, by system id
 	lastEnd time.Time                  // when the last VM got its name, was deleted, or gave up
 }
 
@@ -55,7 +56,7 @@ const (
 func KeyLeaveID(systemID string) string { return "key of " + systemID }
 
 func newLeavingNames() *LeavingNames {
-	return &LeavingNames{leaving: map[string]leavingName{}, awaited: map[engine.Key]awaitedName{}}
+	return &LeavingNames{leaving: map[string]leavingName{}, awaited: map[engine.Key]awaitedName{}, gaveUp: map[string]string{}}
 }
 
 // NoteLeaving notes that an object leaves its name for another one. An empty to means that it
@@ -65,6 +66,10 @@ func (n *LeavingNames) NoteLeaving(systemID, name, to string, now time.Time) {
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.leaving, func(_ string, l leavingName) bool { return now.Sub(l.noted) >= leaveTTL }) // their steps failed
 	former, since := name, now
+	if gaveUp := n.gaveUp[systemID]; gaveUp != "" { // it tries again
+		former = gaveUp
+		delete(n.gaveUp, systemID)
+	}
 	if l, leaving := n.leaving[systemID]; leaving && l.to == to {
 		former, since = l.former, l.since
 	}
@@ -143,17 +148,36 @@ func (n *LeavingNames) NeedsTemporaryName(systemID string, now time.Time) bool {
 	return now.Sub(n.leaving[systemID].since) >= temporaryNameDelay
 }
 
-// FormerNameOfLast is the first name of a VM, if no other VM of this process is on its way to
-// another name. Otherwise it is empty, because one of them may want that name.
-func (n *LeavingNames) FormerNameOfLast(systemID string, now time.Time) string {
+// FormerName is the name of a VM at the first step of its rename; empty: it is on no way.
+func (n *LeavingNames) FormerName(systemID string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for id, l := range n.leaving {
-		if id != systemID && now.Sub(l.noted) < leaveTTL {
-			return ""
+	return n.leaving[systemID].former
+}
+
+// NoteGaveUp ends the rename of a VM that waited in vain, and now has a temporary name. It is to
+// get its former name back.
+func (n *LeavingNames) NoteGaveUp(systemID, former string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.leaving, systemID)
+	n.gaveUp[systemID] = former
+}
+
+// TakeGivenUp returns, once, the former names of the VMs that gave up, by system id. There are
+// none while another VM of this process is on its way to another name, as it may want one of
+// them.
+func (n *LeavingNames) TakeGivenUp(now time.Time) map[string]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.leaving {
+		if l.to != "" && now.Sub(l.noted) < leaveTTL {
+			return nil
 		}
 	}
-	return n.leaving[systemID].former
+	taken := n.gaveUp
+	n.gaveUp = map[string]string{}
+	return taken
 }
 
 // CountWait tells whether a key may continue to wait for a name that nobody leaves.

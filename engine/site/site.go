@@ -228,8 +228,8 @@ func CheckKeyTransport(maasURL string, insecure bool) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("MAAS is reached over plain http at %s, so others on the way could read the private LXD client key. "+
 			"The key goes there with each VM host that is registered, and with each VM that is made in LXD itself", u.Host),
-		Hint: "Use an https address of MAAS as api_url. If you trust the network between, set allow_insecure_key = true in the provider block, or start the bridge's manager with --allow-insecure-key.",
-		Err:  engine.ErrInvalid,
+		Hint: "Use an https address of MAAS.", Ways: []engine.Way{engine.WayInsecureKey},
+		Err: engine.ErrInvalid,
 	}
 }
 

@@ -75,7 +75,8 @@ func (v *finishedSteps) checkStart(ctx context.Context, m engine.Machine) error 
 	v.changes.forget(m.SystemID)
 	failure := &engine.Error{
 		Type: engine.VMCreationFailed, Host: m.HostName, Message: fmt.Sprintf("%s does not start after it was changed", m.Hostname),
-		Hint: fmt.Sprintf("See the cause on the host: lxc info --show-log %s. Correct or undo the change, and apply again.", m.Hostname),
+		Hint: fmt.Sprintf("See the cause on the host: lxc info --show-log %s. Correct or undo the change.", m.Hostname),
+		Ways: []engine.Way{engine.WayRetry},
 	}
 	if !known {
 		return engine.MarkTerminal(failure)

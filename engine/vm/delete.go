@@ -119,7 +119,7 @@ func (v *deleteSteps) checkIsVM(ctx context.Context, m engine.Machine) error {
 	if errors.Is(err, engine.ErrConflict) {
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot delete machine %s (%s): it is not a VM on a VM host", m.Hostname, m.SystemID),
-			Hint:    "To stop managing it, remove it from the state.", Err: engine.ErrConflict,
+			Ways:    []engine.Way{engine.WayForget}, Err: engine.ErrConflict,
 		}
 	}
 	return err
@@ -223,14 +223,14 @@ func powerUnknownError(m engine.Machine, cause error) error {
 	if _, refused := errors.AsType[*engine.Refusal](cause); refused {
 		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
 	}
-	out := "Bring the host back, and destroy again."
+	out, ways := "Bring the host back.", []engine.Way{engine.WayRetryDelete}
 	if typed, ok := errors.AsType[*engine.Error](cause); ok && typed.Hint != "" {
-		out = typed.Hint
+		out, ways = typed.Hint, typed.Ways
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: m.HostName, Err: cause,
 		Message: fmt.Sprintf("%s cannot be deleted yet: its LXD must first confirm that it is off", m.Hostname),
-		Hint:    "Deleting it now could leave its instance behind. " + out,
+		Hint:    "Deleting it now could leave its instance behind. " + out, Ways: ways,
 	}
 }
 

@@ -17,9 +17,9 @@ func finishedBeforeError(name string, m engine.Machine) error {
 	return &engine.SpecError{
 		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("the VM %s was made for this name earlier and is finished (system id %s, %s%s)", name, m.SystemID, m.StatusName, renamed),
-		Hint: fmt.Sprintf("If another configuration manages it, choose another name or another owner. If this one has lost it, import it by its system id %s. "+
-			"To replace a VM, delete it first: create_before_destroy cannot keep a name.", m.SystemID),
-		Err: engine.ErrConflict,
+		Hint:    "If something else manages it, choose another name or another owner.",
+		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayDeleteFirst},
+		Err:     engine.ErrConflict,
 	}
 }
 
@@ -31,8 +31,8 @@ func takenOverError(verb string, ref engine.Ref, m engine.Machine) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("cannot %s VM %s (%s): it is marked as made for %s now, not for %s", verb, m.Hostname, m.SystemID, m.VMMark(), ref.Key),
-		Hint: "If another configuration or cluster has taken it over, remove it from this state. " +
-			"Otherwise import it again, or remove the line with that mark from its description in MAAS.",
-		Err: engine.ErrConflict,
+		Hint:    "If no other owner has taken it over, remove the line with that mark from its description in MAAS.",
+		Ways:    []engine.Way{engine.WayForget},
+		Err:     engine.ErrConflict,
 	}
 }

@@ -102,7 +102,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.releases.hasReleased(want, m):
 		return &engine.SpecError{
 			Field: fieldpath.New("redeploy_triggers"), Message: fmt.Sprintf("%s cannot be deployed again while it is %s", m.Hostname, m.StatusName),
-			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
+			Hint: "Bring the VM back to Deployed in MAAS.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrConflict,
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 func overtakenError(m engine.Machine) error {
 	return engine.MarkTerminal(&engine.SpecError{
 		Field: fieldpath.New("redeploy_triggers"), Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
-		Hint: "Let one configuration redeploy the VM. Then apply again.", Err: engine.ErrConflict,
+		Hint: "Let only one of them redeploy the VM.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrConflict,
 	})
 }
 
@@ -158,7 +158,7 @@ func (v *stepBase) failedError(ctx context.Context, want engine.VMSpec, m engine
 	}
 	hint := fmt.Sprintf("See the events of machine %s in MAAS.", m.SystemID)
 	if want.Installation != "" {
-		hint += " The next run that wants this installation releases it and deploys it again."
+		hint += " To deploy the VM again, repeat what asked for it: changed redeploy_triggers, or a redeploy."
 	}
 	return engine.MarkTerminal(&engine.Error{
 		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndStateText(m, v.Reports, secrets...),

@@ -26,7 +26,7 @@ func (v *Kind) finishInterruptedDelete(ctx context.Context, ref engine.Ref, want
 	case m.IsMarkedByAnother(ref.Key), finished && ref.SystemID != "":
 		return resultOf(ref.Key, m), true, &engine.Refusal{
 			Message: fmt.Sprintf("cannot continue with %s (%s): no LXD has its instance any more", m.Hostname, m.SystemID),
-			Hint:    "Plan again while the LXDs answer: the plan replaces the VM. Or delete the machine in MAAS, and apply again.", Err: engine.ErrConflict,
+			Hint:    "Make sure that the LXDs answer, or delete the machine in MAAS.", Ways: []engine.Way{engine.WayLookAgain}, Err: engine.ErrConflict,
 		}
 	}
 	if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/inplace"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // obstacles implements Kind.Check. A spec without Host and without a Strategy of Placement
@@ -24,7 +27,7 @@ func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engin
 	}
 	o.Add(v.CheckImage(ctx, want.Deploy))
 	v.interfaceObstacles(ctx, &o, ref, want)
-	v.nameObstacles(ctx, &o, ref, want)
+	begun := v.nameObstacles(ctx, &o, ref, want)
 	v.addedObstacles(ctx, &o, ref, want.AddedInterfaces)
 	if ref.SystemID != "" && want.Host == "" && want.Placement.Strategy == "" && want.Deploy != nil { // it is installed where it is
 		m, err := v.Machines.Machine(ctx, ref.SystemID)
@@ -33,11 +36,12 @@ func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engin
 		}
 		o.Add(err)
 	}
+	leavingID := cmp.Or(ref.SystemID, begun)
 	switch {
 	case want.Host != "":
-		v.hostObstacles(ctx, &o, ref, want)
+		v.hostObstacles(ctx, &o, leavingID, want)
 	case want.Placement.Strategy != "" && len(o.Permanent) == 0:
-		leaving, err := v.maker.FindLeavingVM(ctx, ref.SystemID)
+		leaving, err := v.maker.FindLeavingVM(ctx, leavingID)
 		if err == nil {
 			err = v.maker.CheckPlaced(ctx, ref.Key, want, leaving)
 		}
@@ -150,28 +154,38 @@ func (v *createChecks) addressObstacle(ctx context.Context, o *engine.Obstacles,
 	}
 }
 
-// nameObstacles looks for another machine of the name. An unfinished machine with the mark of
-// the key is no obstacle: an earlier run left it, and the apply continues with it.
-func (v *createChecks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+// nameObstacles looks for another machine of the name. It returns the system id of the VM with
+// the mark of the key; empty: there is none. An unfinished one is no obstacle: an earlier run
+// left it, and the apply continues with it.
+func (v *createChecks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) (begun string) {
 	if want.Name == "" || ref.SystemID != "" && want.Name == ref.Name {
-		return
+		return ""
 	}
 	named, err := v.Machines.MachinesNamed(ctx, want.Name)
 	o.Add(err)
 	for _, m := range named {
 		own := compose.AsVM(m, ref.Key)
 		switch {
-		case m.SystemID == ref.SystemID, own.Ours && !engine.WasFinishedOnce(m):
+		case m.SystemID == ref.SystemID:
+		case own.Ours && !engine.WasFinishedOnce(m):
+			begun = m.SystemID
+		case ref.SystemID != "" && !own.Ours:
+			taken := inplace.HostnameTakenError(fieldpath.New("name"), want.Name, m)
+			taken.Ways = nil // nothing has been applied yet
+			o.AddHeldBy(m, taken)
 		case own.Ours:
+			begun = m.SystemID
 			o.AddHeldBy(m, finishedBeforeError(want.Name, m))
 		default:
 			o.AddHeldBy(m, compose.NameTakenError(want.Name, m, ""))
 		}
 	}
+	return begun
 }
 
-// hostObstacles looks at the named host, and whether the VM fits on it.
-func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+// hostObstacles looks at the named host, and whether the VM fits on it. The room of the VM with
+// the system id leavingID counts as free.
+func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, leavingID string, want engine.VMSpec) {
 	host, err := v.maker.FindHost(ctx, want.Host)
 	if err != nil {
 		o.Add(err)
@@ -179,8 +193,8 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, r
 	}
 	if !host.IsInventoryKnown() {
 		o.Add(&engine.Error{
-			Type: engine.HostUnavailable, Host: host.Name, Message: "no VM can be made on it now: " + host.InventoryUnknownReason(),
-			Hint: "Plan again when its LXD answers.",
+			Type: engine.HostUnavailable, Host: host.Name, Message: "what it has free is not known: " + host.InventoryUnknownReason(),
+			Hint: host.InventoryUnknownHint(), Ways: []engine.Way{engine.WayLookAgain},
 		})
 		return
 	}
@@ -191,8 +205,8 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, r
 	o.Add(errors.Join(compose.CheckPlacement(host, want.Placement), usable))
 	_, err = v.maker.FindHostProjects(ctx, []engine.VMHost{host}, want.Placement.Project)
 	o.Add(err)
-	o.Add(v.checkImageForHost(ctx, host, want.Deploy))
-	leaving, err := v.maker.FindLeavingVM(ctx, ref.SystemID)
+	o.Add(v.maker.CheckImageForHost(ctx, host, want.Deploy))
+	leaving, err := v.maker.FindLeavingVM(ctx, leavingID)
 	if err != nil {
 		o.Add(err)
 		return
@@ -214,28 +228,9 @@ func checkImageForVM(ctx context.Context, c engine.Config, m engine.Machine, d *
 	if err != nil || len(known) == 0 {
 		return err
 	}
-	short, _, _ := strings.Cut(m.Architecture, "/")
 	return &engine.SpecError{
 		Field:   fieldpath.New("deploy", "image"),
 		Message: fmt.Sprintf("VM %s has the architecture %s, but MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
-		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this image for it in MAAS.", short), Err: engine.ErrConflict,
-	}
-}
-
-// checkImageForHost refuses an image that MAAS does not have for the architecture of the host.
-// MAAS itself refuses it only when it deploys.
-func (v *createChecks) checkImageForHost(ctx context.Context, host engine.VMHost, d *engine.Deployment) error {
-	if d == nil || len(host.Architectures) == 0 {
-		return nil
-	}
-	known, err := v.OtherArchitectures(ctx, host.Architectures[0], d)
-	if err != nil || len(known) == 0 {
-		return err
-	}
-	short, _, _ := strings.Cut(host.Architectures[0], "/")
-	return &engine.SpecError{
-		Field:   fieldpath.New("deploy", "image"),
-		Message: fmt.Sprintf("VM host %s has the architecture %s, but MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
-		Hint:    fmt.Sprintf("Choose another VM host, name an image that MAAS has for %s, or import this image for it in MAAS.", short), Err: engine.ErrConflict,
+		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this image for it in MAAS.", placement.ShortArchitecture(m.Architecture)), Err: engine.ErrConflict,
 	}
 }

@@ -82,7 +82,10 @@ func (v *finishedSteps) giveUpFunc(want engine.VMSpec, res engine.Result[engine.
 		if err != nil || m.OwnerData[engine.RestartData] == "" {
 			return err
 		}
-		m, err = v.turnOnUntilStable(ctx, want, m)
+		m, stable, err := v.turnOnUntilStable(ctx, want, m)
+		if stable {
+			m, err = v.dropRestartNote(ctx, want, m)
+		}
 		return v.updater.RelockAfterFailure(ctx, wantedSettingsOf("", want), m, err)
 	}
 }
@@ -91,26 +94,38 @@ func (v *finishedSteps) giveUpFunc(want engine.VMSpec, res engine.Result[engine.
 // MAAS to turn it off may still take effect.
 const requiredOnLooks = 3
 
-// turnOnUntilStable turns a VM on that may still be going off.
-func (v *finishedSteps) turnOnUntilStable(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+// turnOnUntilStable turns a VM on that may still be going off. It tells whether the VM went off,
+// and was turned on and seen on since. A VM that was never seen off may still go off.
+func (v *finishedSteps) turnOnUntilStable(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
+	wasOff := false
 	for seen := 0; seen < requiredOnLooks; {
 		after, isOn, err := v.turnPower(ctx, want, m, "on")
 		m = after
 		switch {
 		case err != nil:
-			return m, fmt.Errorf("cannot turn %s on again, which was turned off for a change: %w", m.Hostname, err)
+			return m, false, fmt.Errorf("cannot turn %s on again, which was turned off for a change: %w", m.Hostname, err)
 		case isOn:
 			seen++
 		default:
-			seen = 0
+			seen, wasOff = 0, true
 		}
 		select {
 		case <-ctx.Done():
-			return m, nil // the request was sent
+			return m, false, nil // the request was sent
 		case <-time.After(time.Second):
 		}
 	}
-	return m, nil
+	return m, wasOff, nil
+}
+
+// dropRestartNote removes the note from a VM that runs again.
+func (v *finishedSteps) dropRestartNote(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	v.changes.forget(m.SystemID)
+	m, err := v.updater.UnlockForChange(ctx, wantedSettingsOf("", want), m)
+	if err != nil {
+		return m, err
+	}
+	return v.noteRestart(ctx, m, "")
 }
 
 // reconcilePower brings a finished VM to its wanted power state, or turns it on if it was
@@ -130,11 +145,7 @@ func (v *finishedSteps) reconcilePower(ctx context.Context, want engine.VMSpec, 
 	if err != nil || !settled || !noted {
 		return m, settled, err
 	}
-	v.changes.forget(m.SystemID)
-	if m, err = v.updater.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
-		return m, false, err
-	}
-	m, err = v.noteRestart(ctx, m, "")
+	m, err = v.dropRestartNote(ctx, want, m)
 	return m, err == nil, err
 }
 
@@ -152,7 +163,7 @@ func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m eng
 	case state != "on" && state != "off":
 		return m, false, &engine.Error{
 			Type: engine.HostUnavailable, Host: m.HostName, Message: fmt.Sprintf("the LXD of %s does not say whether it is on", m.Hostname),
-			Hint: "Bring the host back, and apply again.",
+			Hint: "Bring the host back.", Ways: []engine.Way{engine.WayRetry},
 		}
 	}
 	m.PowerState = state
@@ -197,6 +208,6 @@ func ephemeralPowerOffError(want engine.VMSpec, m engine.Machine) error {
 func cannotTurnError(m engine.Machine, power string) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("power_state"), Message: fmt.Sprintf("%s cannot be turned %s while it is %s", m.Hostname, power, m.StatusName),
-		Hint: "Wait until the VM is Deployed, or bring it back to Deployed in MAAS. Then apply again.", Err: engine.ErrConflict,
+		Hint: "Wait until the VM is Deployed, or bring it back to Deployed in MAAS.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrConflict,
 	}
 }

@@ -19,7 +19,8 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 		return engine.Result[engine.VM]{}, err
 	}
 	res, err := v.reconcileStep(ctx, at, want)
-	if wait, ok := errors.AsType[*inplace.NameWaitError](err); ok {
+	wait, awaitsName := errors.AsType[*inplace.NameWaitError](err)
+	if awaitsName {
 		res.After, res.Reason, res.Message, err = region.NamePollInterval, "WaitingForName", wait.Error(), nil
 	}
 	res.Moved = res.Moved || at.SystemID != ref.SystemID && res.SystemID == ""
@@ -28,11 +29,22 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 	}
 	v.fillHostName(ctx, &res.Object.Machine)
 	res.GiveUp = v.giveUpFunc(want, res, err)
+	if awaitsName && res.SystemID != "" {
+		res.GiveUp = joinGiveUps(v.updater.GiveUpRename(res.SystemID, ref.CurrentKey()), res.GiveUp)
+	}
 	res.Object.Leftover = v.maker.Leftover(ref.Key)
 	if res.Done || err != nil && res.SystemID == "" && !errors.Is(err, engine.ErrUnclear) {
 		v.region.Claims.Forget(ref.Key)
 	}
 	return res, err
+}
+
+// joinGiveUps returns a function that calls both; the second may be nil.
+func joinGiveUps(first, second func(context.Context) error) func(context.Context) error {
+	if second == nil {
+		return first
+	}
+	return func(ctx context.Context) error { return errors.Join(first(ctx), second(ctx)) }
 }
 
 // fillHostName fills in the host of a VM if MAAS does not tell it. If nobody knows it, it stays

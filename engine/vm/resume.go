@@ -28,7 +28,8 @@ func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m
 		return engine.Result[engine.VM]{}, &engine.SpecError{
 			Field:   field,
 			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, but the spec now says %s", want.Name, m.SystemID, had, wanted),
-			Hint:    fmt.Sprintf("Apply once with the former value, and then with this one. Or delete machine %s in MAAS and apply again.", m.SystemID),
+			Hint:    fmt.Sprintf("Use the former value once, and then this one. Or delete machine %s in MAAS.", m.SystemID),
+			Ways:    []engine.Way{engine.WayRetry},
 			Err:     engine.ErrConflict,
 		}
 	}

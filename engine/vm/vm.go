@@ -50,7 +50,7 @@ type (
 func New(maker *compose.Maker, in *region.Region) *Kind {
 	p := &stepBase{
 		Config: maker.Config, maker: maker, region: in,
-		updater: inplace.New(maker.Config, inplace.KindTraits{Noun: "VM", HostnameField: fieldpath.New("name"), NoteHostname: compose.NoteInstanceName}, in.LeavingNames),
+		updater: inplace.New(maker.Config, inplace.KindTraits{Noun: "VM", HostnameField: fieldpath.New("name"), NoteHostname: compose.NoteInstanceName, MarkedHostname: compose.MarkedName}, in.LeavingNames),
 	}
 	return &Kind{stepBase: p, createChecks: createChecks{p}, interfaceSteps: interfaceSteps{p}, renameSteps: renameSteps{p}, deleteSteps: deleteSteps{p}, finishedSteps: finishedSteps{stepBase: p}}
 }

@@ -73,7 +73,7 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 	}
 	c, err := client.New(set, &p.ledgers)
 	if err != nil {
-		reportSettingError(&resp.Diagnostics, err)
+		model.reportSettingError(&resp.Diagnostics, err)
 		return
 	}
 	if err := c.CheckLedger(ctx); err != nil {

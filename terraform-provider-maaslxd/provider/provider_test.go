@@ -145,7 +145,7 @@ func TestReportSetting(t *testing.T) {
 	t.Parallel()
 	_, err := client.New(client.Settings{APIURL: "maas.example.com", APIKey: "a:b", CACert: []byte("no PEM")}, new(client.Ledgers))
 	var diags diag.Diagnostics
-	reportSettingError(&diags, err)
+	providerModel{APIURL: types.StringValue("maas.example.com"), APIKey: types.StringValue("a:b"), CACert: types.StringValue("no PEM")}.reportSettingError(&diags, err)
 	var at []string
 	for _, d := range diags {
 		at = append(at, d.(diag.DiagnosticWithPath).Path().String())
@@ -157,6 +157,21 @@ func TestReportSetting(t *testing.T) {
 		if strings.Contains(line, "a:b") {
 			t.Errorf("the key is in the error: %s", line)
 		}
+	}
+}
+
+// TestReportVariable: an error of a value of the environment names the variable, and points at no
+// attribute, which the configuration may not have.
+func TestReportVariable(t *testing.T) {
+	t.Parallel()
+	_, err := client.New(client.Settings{APIURL: "http://maas:5240/MAAS", APIKey: "a:b"}, new(client.Ledgers))
+	var diags diag.Diagnostics
+	providerModel{APIURL: types.StringValue("http://maas:5240/MAAS")}.reportSettingError(&diags, err)
+	if len(diags) != 1 || !strings.Contains(diags[0].Summary(), "MAAS_API_KEY") {
+		t.Errorf("got %v", providertest.DescribeDiagnostics(diags))
+	}
+	if _, at := diags[0].(diag.DiagnosticWithPath); at {
+		t.Error("it points at an attribute")
 	}
 }
 

@@ -112,21 +112,32 @@ func readPEM(s string) ([]byte, error) {
 	return os.ReadFile(s)
 }
 
-// reportSettingError turns errors of the provider block into diagnostics at its
-// attributes.
-func reportSettingError(diags *diag.Diagnostics, err error) {
+// reportSettingError turns errors of the settings into diagnostics at their
+// attributes. A value of the environment has none: the diagnostic names its
+// variable.
+func (m providerModel) reportSettingError(diags *diag.Diagnostics, err error) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range several.Unwrap() {
-			reportSettingError(diags, e)
+			m.reportSettingError(diags, e)
 		}
 		return
 	}
 	const summary = "The provider block cannot be used"
-	if e, ok := errors.AsType[*api.ConfigError](err); ok {
-		diags.AddAttributeError(path.Root(e.Field), summary, diagnostics.Sentence(e.Error())+diagnostics.Paragraph(e.Hint))
+	e, ok := errors.AsType[*api.ConfigError](err)
+	if !ok {
+		diags.AddError(summary, diagnostics.Sentence(err.Error()))
 		return
 	}
-	diags.AddError(summary, diagnostics.Sentence(err.Error()))
+	detail := diagnostics.Sentence(e.Error()) + diagnostics.Paragraph(e.Hint)
+	from := map[string]struct {
+		configured types.String
+		variable   string
+	}{"api_url": {m.APIURL, "MAAS_API_URL"}, "api_key": {m.APIKey, "MAAS_API_KEY"}, "ca_cert": {m.CACert, "MAAS_API_CACERT"}}[e.Field]
+	if from.variable != "" && from.configured.ValueString() == "" {
+		diags.AddError("The variable "+from.variable+" cannot be used", detail)
+		return
+	}
+	diags.AddAttributeError(path.Root(e.Field), summary, detail)
 }
 
 // keySettings reads the attributes and the environment.

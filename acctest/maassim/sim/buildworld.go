@@ -23,7 +23,7 @@ import (
 // buildWorld makes the world of a checked model.
 func buildWorld(k *world.Keeper, m Model) *world.World {
 	w := &world.World{
-		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), RackCondition: world.ConditionOK, Site: site.New(),
+		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, ImageArchitectures: m.ImageArchitectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), RackCondition: world.ConditionOK, Site: site.New(),
 		LastID: map[string]int{}, LastDeployed: map[string]time.Time{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{}, Spaces: map[int]*world.Space{}, StaticRoutes: map[int]*world.StaticRoute{},
 		Tags: map[string]*world.Tag{}, Images: m.Images, Machines: map[string]*world.Machine{}, Hosts: map[int]*world.VMHost{},
 		BMCs: map[string]*world.BMC{}, LXDs: map[string]*world.LXD{}, Nonces: world.Nonces{Seen: map[string]int64{}}, Done: make(chan struct{}),
@@ -146,7 +146,7 @@ func newHostBMC(w *world.World, l *world.LXD, h HostModel) *world.BMC {
 
 func buildLXD(w *world.World, h HostModel) *world.LXD {
 	l := &world.LXD{
-		Address: world.NormalizeLXDAddress(h.Address), Name: h.Name, Condition: world.ConditionOK, Cores: h.Cores, MemoryMiB: h.MemoryMiB, HugePagesMiB: h.HugePagesMiB,
+		Address: world.NormalizeLXDAddress(h.Address), Name: h.Name, Condition: world.ConditionOK, Architecture: h.Architecture, Cores: h.Cores, MemoryMiB: h.MemoryMiB, HugePagesMiB: h.HugePagesMiB,
 		Version: h.LXDVersion, Pools: daemonPools(h.StoragePools), Password: h.TrustPassword, Trusted: daemon.UnrestrictedTrusts(h.TrustedCertificates),
 		Osystem: h.OSystem, Series: h.Series, MAC: cmp.Or(strings.ToLower(h.MAC), w.NewMAC()), BridgeMACs: map[*world.Subnet]string{},
 		Projects: map[string]map[string]*world.Instance{}, LXDObjects: world.NewLXDObjects(),

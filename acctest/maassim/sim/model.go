@@ -52,6 +52,9 @@ type Model struct {
 	Images []string `json:"images"`
 	// Architectures are the architectures of each image. Without any, it is "amd64".
 	Architectures []string `json:"architectures,omitempty"`
+	// ImageArchitectures are the architectures of single images, by image, in place of
+	// Architectures.
+	ImageArchitectures map[string][]string `json:"image_architectures,omitempty"`
 	// Hosts are the LXD servers, most of them VM hosts. Flags: -hosts and
 	// those of HostModel.
 	Hosts []HostModel `json:"hosts,omitempty"`
@@ -117,6 +120,9 @@ type HostModel struct {
 	HugePagesMiB int64 `json:"huge_pages_mib,omitempty"`
 	// StoragePools are the LXD's pools. Without any, there is one, "default", of 500 GB.
 	StoragePools []StoragePoolModel `json:"storage_pools,omitempty"`
+	// Architecture of the server and its VMs. It is "amd64/generic" if empty. A real LXD
+	// never stands in for a server of another architecture.
+	Architecture string `json:"architecture,omitempty"`
 	// Zone of the VM host. It is "default" if empty. Flag: -zones; hosts are spread over
 	// the zones.
 	Zone string `json:"zone,omitempty"`

@@ -25,21 +25,23 @@ func TestInvalidModel(t *testing.T) {
 		model sim.Model
 		want  string
 	}{
-		"Version":     {sim.Model{MAASVersion: "2.9"}, "maas_version"},
-		"Key":         {sim.Model{AdminKey: "a:b"}, "admin_key"},
-		"SameToken":   {sim.Model{AdminKey: "a:b:c", UserKey: "x:b:y"}, "user_key"},
-		"Zone":        {sim.Model{Zones: []string{"default"}}, "zones"},
-		"Image":       {sim.Model{Images: []string{"noble"}}, "images"},
-		"Subnet":      {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.1/24"}}}, "subnets[0].cidr"},
-		"Gateway":     {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.0/24", Gateway: "10.1.0.1"}}}, "subnets[0].gateway"},
-		"FirstBoots":  {sim.Model{Latency: sim.Latency{FirstBoot: 2, FirstBootMost: 1}}, "first_boot_most"},
-		"Latency":     {sim.Model{Latency: sim.Latency{Deploy: -1}}, "latency.deploy"},
-		"Cores":       {host(func(h *sim.HostModel) { h.Cores = 0 }), "hosts[0].cores"},
-		"HostZone":    {host(func(h *sim.HostModel) { h.Zone = "az9" }), "hosts[0].zone"},
-		"HostSubnet":  {host(func(h *sim.HostModel) { h.Subnets = []string{"no"} }), "hosts[0].subnets"},
-		"Pools":       {host(func(h *sim.HostModel) { h.StoragePools[1].Name = "default" }), "hosts[0].storage_pools"},
-		"MachineName": {sim.Model{Machines: []sim.MachineModel{{Hostname: "a b"}}}, "machines[0].hostname"},
-		"Status":      {sim.Model{Machines: []sim.MachineModel{{Hostname: "a", Status: "Deploying"}}}, "machines[0].status"},
+		"Version":          {sim.Model{MAASVersion: "2.9"}, "maas_version"},
+		"Key":              {sim.Model{AdminKey: "a:b"}, "admin_key"},
+		"SameToken":        {sim.Model{AdminKey: "a:b:c", UserKey: "x:b:y"}, "user_key"},
+		"Zone":             {sim.Model{Zones: []string{"default"}}, "zones"},
+		"Image":            {sim.Model{Images: []string{"noble"}}, "images"},
+		"Subnet":           {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.1/24"}}}, "subnets[0].cidr"},
+		"Gateway":          {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.0/24", Gateway: "10.1.0.1"}}}, "subnets[0].gateway"},
+		"FirstBoots":       {sim.Model{Latency: sim.Latency{FirstBoot: 2, FirstBootMost: 1}}, "first_boot_most"},
+		"Latency":          {sim.Model{Latency: sim.Latency{Deploy: -1}}, "latency.deploy"},
+		"Cores":            {host(func(h *sim.HostModel) { h.Cores = 0 }), "hosts[0].cores"},
+		"HostZone":         {host(func(h *sim.HostModel) { h.Zone = "az9" }), "hosts[0].zone"},
+		"HostSubnet":       {host(func(h *sim.HostModel) { h.Subnets = []string{"no"} }), "hosts[0].subnets"},
+		"Pools":            {host(func(h *sim.HostModel) { h.StoragePools[1].Name = "default" }), "hosts[0].storage_pools"},
+		"HostArchitecture": {host(func(h *sim.HostModel) { h.Architecture = "arm64" }), "hosts[0].architecture"},
+		"ImageUnknown":     {sim.Model{ImageArchitectures: map[string][]string{"ubuntu/focal": {"arm64"}}}, "image_architectures"},
+		"MachineName":      {sim.Model{Machines: []sim.MachineModel{{Hostname: "a b"}}}, "machines[0].hostname"},
+		"Status":           {sim.Model{Machines: []sim.MachineModel{{Hostname: "a", Status: "Deploying"}}}, "machines[0].status"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

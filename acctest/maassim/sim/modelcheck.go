@@ -47,6 +47,7 @@ func (m Model) withDefaults() Model {
 func (h HostModel) withDefaults(i int) HostModel {
 	h.Zone, h.Pool = cmp.Or(h.Zone, "default"), cmp.Or(h.Pool, "default")
 	h.Project = cmp.Or(h.Project, "default")
+	h.Architecture = cmp.Or(h.Architecture, world.DefaultArchitecture)
 	h.Address = cmp.Or(h.Address, fmt.Sprintf("https://10.200.%d.%d:8443", i/250, i%250+2))
 	h.LXDVersion = cmp.Or(h.LXDVersion, "5.21.3")
 	h.OSystem, h.Series = cmp.Or(h.OSystem, "ubuntu"), cmp.Or(h.Series, "jammy")
@@ -69,7 +70,7 @@ func (h HostModel) withDefaults(i int) HostModel {
 func (m MachineModel) withDefaults() MachineModel {
 	m.Cores, m.MemoryMiB = cmp.Or(m.Cores, 4), cmp.Or(m.MemoryMiB, 8192)
 	m.DiskGB = cmp.Or(m.DiskGB, 100)
-	m.Status, m.Architecture = cmp.Or(m.Status, "Ready"), cmp.Or(m.Architecture, "amd64/generic")
+	m.Status, m.Architecture = cmp.Or(m.Status, "Ready"), cmp.Or(m.Architecture, world.DefaultArchitecture)
 	m.Zone, m.Pool, m.Domain = cmp.Or(m.Zone, "default"), cmp.Or(m.Pool, "default"), cmp.Or(m.Domain, "maas")
 	return m
 }
@@ -126,6 +127,11 @@ func (m Model) checkNames() error {
 			return fmt.Errorf(`images: %q is not like "ubuntu/noble"`, image)
 		}
 	}
+	for image, architectures := range m.ImageArchitectures {
+		if !slices.Contains(m.Images, image) || len(architectures) == 0 || slices.Contains(architectures, "") {
+			return fmt.Errorf("image_architectures: %q is not among images, or has no architectures", image)
+		}
+	}
 	return nil
 }
 
@@ -179,7 +185,7 @@ func (m Model) checkHosts() error {
 		case taken:
 			return fmt.Errorf("%s.address: another host has the same address and project", field)
 		case shared && !hasSameHardware(m.Hosts[first], h):
-			return fmt.Errorf("%s.address: hosts[%d] has the same address but other cores, memory or storage pools", field, first)
+			return fmt.Errorf("%s.address: hosts[%d] has the same address but other cores, memory, storage pools or architecture", field, first)
 		}
 		if _, err := daemon.ParseVersion(h.LXDVersion); err != nil {
 			return fmt.Errorf("%s.lxd_version: %w", field, err)
@@ -196,7 +202,7 @@ func (m Model) checkHosts() error {
 }
 
 func hasSameHardware(a, b HostModel) bool {
-	return a.Cores == b.Cores && a.MemoryMiB == b.MemoryMiB && slices.Equal(a.StoragePools, b.StoragePools)
+	return a.Cores == b.Cores && a.MemoryMiB == b.MemoryMiB && a.Architecture == b.Architecture && slices.Equal(a.StoragePools, b.StoragePools)
 }
 
 func (m Model) checkHostParts(field string, h HostModel) error {
@@ -216,6 +222,9 @@ func (m Model) checkHostParts(field string, h HostModel) error {
 		if !m.hasSubnet(name) {
 			return fmt.Errorf("%s.subnets: %q is not among subnets", field, name)
 		}
+	}
+	if !world.IsArchitecture(h.Architecture) {
+		return fmt.Errorf(`%s.architecture: %q is not like "arm64/generic"`, field, h.Architecture)
 	}
 	if h.NICSubnet != "" && !m.hasSubnet(h.NICSubnet) {
 		return fmt.Errorf("%s.nic_subnet: %q is not among subnets", field, h.NICSubnet)

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -36,6 +37,42 @@ func TestNoRoomForTheControlPlane(t *testing.T) {
 			}
 			if c.Status.Ready {
 				t.Errorf("%s\nthe cluster is ready", tc.reason)
+			}
+		})
+	}
+}
+
+// TestZonesOfTheImage: a control plane is offered the zones whose VM hosts can run its image. If
+// there is none, the condition names the image and its architectures.
+func TestZonesOfTheImage(t *testing.T) {
+	t.Parallel()
+	model := func(architectures ...string) sim.Model {
+		m := zoneModel()
+		m.Machines = nil
+		m.Hosts[0].Architecture = "arm64/generic"
+		m.ImageArchitectures = map[string][]string{"ubuntu/noble": architectures}
+		return m
+	}
+	cases := map[string]struct {
+		reason string
+		has    []string // architectures for which MAAS has ubuntu/noble
+		want   infrav1.FailureDomains
+	}{
+		"AMD64": {"The VM host of az1 cannot run the image.", []string{"amd64"}, infrav1.FailureDomains{{Name: "az1", ControlPlane: ptr.To(false)}, {Name: "az3", ControlPlane: ptr.To(true)}}},
+		"ARM64": {"The VM host of az3 cannot run the image.", []string{"arm64"}, infrav1.FailureDomains{{Name: "az1", ControlPlane: ptr.To(true)}, {Name: "az3", ControlPlane: ptr.To(false)}}},
+		"Both":  {"Either VM host can run the image.", []string{"amd64", "arm64"}, infrav1.FailureDomains{{Name: "az1", ControlPlane: ptr.To(true)}, {Name: "az3", ControlPlane: ptr.To(true)}}},
+		"None":  {"No VM host can run the image.", []string{"s390x"}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newClusterWorld(t, model(tc.has...), withControlPlane("KubeadmControlPlane"), kubeadmControlPlane(), machineTemplate(controllertest.VMMachineSpec()))
+			c := w.reconcileUntilSteady()
+			if diff := cmp.Diff(tc.want, c.Status.FailureDomains); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if tc.want == nil {
+				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionFalse, infrav1.NoCapacityReason, "image: ubuntu/noble for s390x")
 			}
 		})
 	}

@@ -42,7 +42,12 @@ func (s failureDomains) reconcileDiscoveredZones(ctx context.Context, have []str
 	if s.controlPlaneSnapshots.recordChange(client.ObjectKeyFromObject(s.maasCluster), s.machines) {
 		s.site.Zones.Forget()
 	}
-	zones, err := s.zonesWithRoom(ctx, controlPlane)
+	architectures, err := s.imageArchitectures(ctx, controlPlane)
+	if err != nil {
+		s.reportError(infrav1.FailureDomainsReadyCondition, err)
+		return false
+	}
+	zones, err := s.zonesWithRoom(ctx, controlPlane, architectures)
 	if err != nil {
 		s.reportError(infrav1.FailureDomainsReadyCondition, err)
 		return false
@@ -52,7 +57,7 @@ func (s failureDomains) reconcileDiscoveredZones(ctx context.Context, have []str
 	s.addLeavingZones(zones, have, controlPlane)
 	s.addUsedZones(zones, have, controlPlane)
 	if !hasOfferedZone(zones) {
-		s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionFalse, infrav1.NoCapacityReason, "no zone of MAAS has "+missingCapacityMessage(controlPlane)+s.unusedHostsMessage(ctx, controlPlane))
+		s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionFalse, infrav1.NoCapacityReason, "no zone of MAAS has "+missingCapacityMessage(controlPlane, architectures)+s.unusedHostsMessage(ctx, controlPlane))
 		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 		return false
 	}
@@ -202,8 +207,9 @@ func hasOfferedZone(zones map[string]bool) bool {
 
 // zonesWithRoom returns the zones with room for any machine, and for each
 // whether it has room for a control-plane machine. KubeadmControlPlane takes
-// any zone that it is offered, and stays there.
-func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.ResolvedMachine) (map[string]bool, error) {
+// any zone that it is offered, and stays there. The architectures are those of
+// its image.
+func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.ResolvedMachine, architectures []string) (map[string]bool, error) {
 	zones := map[string]bool{}
 	found, err := s.site.Zones.ZonesWithRoom(ctx, fleet.ZoneNeed{})
 	if err != nil {
@@ -217,7 +223,7 @@ func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.
 	case "":
 		return zones, nil
 	case infrav1.ProvisioningModeLXD:
-		need, fits = vmZoneNeed(controlPlane), func(z fleet.ZoneCapacity) bool { return z.Hosts > 0 }
+		need, fits = vmZoneNeed(controlPlane, architectures), func(z fleet.ZoneCapacity) bool { return z.Hosts > 0 }
 	}
 	found, err = s.site.Zones.ZonesWithRoom(ctx, need)
 	for _, z := range found {
@@ -226,17 +232,30 @@ func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.
 	return zones, err
 }
 
+// imageArchitectures lists the architectures for which MAAS has the image of a
+// VM of the control plane. The list is empty for bare metal, and where any
+// architecture suits.
+func (s failureDomains) imageArchitectures(ctx context.Context, controlPlane infrav1.ResolvedMachine) ([]string, error) {
+	if controlPlane.VM == nil {
+		return nil, nil
+	}
+	return engine.ImageArchitectures(ctx, s.site.Catalog, &engine.Deployment{Image: controlPlane.Image})
+}
+
 // vmZoneNeed returns what a VM needs of a zone. It ignores invalid values, such
 // as a disk without a size: the machine itself reports them.
-func vmZoneNeed(want infrav1.ResolvedMachine) fleet.ZoneNeed {
-	need := fleet.ZoneNeed{Placement: demand.Placement(want), Host: want.VM.Host, Cores: want.Cores, MemoryMiB: want.MemoryMiB, HugePages: want.VM.HugePages, Disks: demand.Disks(want.VM)}
+func vmZoneNeed(want infrav1.ResolvedMachine, architectures []string) fleet.ZoneNeed {
+	need := fleet.ZoneNeed{
+		Placement: demand.Placement(want), Host: want.VM.Host, Cores: want.Cores, MemoryMiB: want.MemoryMiB, HugePages: want.VM.HugePages,
+		Architectures: architectures, Disks: demand.Disks(want.VM),
+	}
 	need.Disks = slices.DeleteFunc(need.Disks, func(d engine.Disk) bool { return d.SizeGB < 1 })
 	return need
 }
 
 // missingCapacityMessage says what the control plane lacks in all zones, and a
-// way out.
-func missingCapacityMessage(controlPlane infrav1.ResolvedMachine) string {
+// way out. The architectures are those of its image.
+func missingCapacityMessage(controlPlane infrav1.ResolvedMachine, architectures []string) string {
 	const more = "; add one, or name zones in spec.failureDomains"
 	switch {
 	case controlPlane.Mode == "":
@@ -245,9 +264,9 @@ func missingCapacityMessage(controlPlane infrav1.ResolvedMachine) string {
 		return "a Ready machine for the control plane" + more
 	case controlPlane.VM.Host != "":
 		return fmt.Sprintf("room for a VM of the control plane (%[2]s) on the LXD host %[1]s, which its template names; make room there, or use a template without this host",
-			controlPlane.VM.Host, describeVMSize(controlPlane))
+			controlPlane.VM.Host, describeVMSize(controlPlane, architectures))
 	}
-	return fmt.Sprintf("an LXD host with room for a VM of the control plane (%s)%s", describeVMSize(controlPlane), more)
+	return fmt.Sprintf("an LXD host with room for a VM of the control plane (%s)%s", describeVMSize(controlPlane, architectures), more)
 }
 
 // unusedHostsMessage names the VM hosts of MAAS that do not count, and a way
@@ -264,8 +283,9 @@ func (s failureDomains) unusedHostsMessage(ctx context.Context, controlPlane inf
 		"Start the manager with --composer=auto to use them", strings.Join(unused, ", "))
 }
 
-// describeVMSize describes the size of a VM for a message.
-func describeVMSize(want infrav1.ResolvedMachine) string {
+// describeVMSize describes the size of a VM for a message, and the architectures
+// that suit it.
+func describeVMSize(want infrav1.ResolvedMachine, architectures []string) string {
 	parts := []string{fmt.Sprintf("cores: %d, memory: %d MiB", want.Cores, want.MemoryMiB)}
 	if want.VM.HugePages {
 		parts[0] += " of huge pages"
@@ -276,6 +296,9 @@ func describeVMSize(want infrav1.ResolvedMachine) string {
 			part += " of the storage pool " + d.Pool
 		}
 		parts = append(parts, part)
+	}
+	if len(architectures) > 0 {
+		parts = append(parts, fmt.Sprintf("image: %s for %s", want.Image, strings.Join(architectures, " or ")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -129,7 +129,7 @@ func TestNoVMHostsButMAAS(t *testing.T) {
 	w := newShippedWorld(t, "maas")
 	w.addMachine("web", controllertest.VMMachineSpec(), nil)
 	w.waitFor("web", "refused", w.hasReadyReason("web", infrav1.MAASRefusedReason))
-	w.wantCondition(w.getMachine("web"), infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MAASRefusedReason, "has no VM hosts any more", `composer = "lxd", or "auto"`)
+	w.wantCondition(w.getMachine("web"), infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MAASRefusedReason, "has no VM hosts any more", "--composer=lxd")
 	w.takeEvents()
 	w.reconcileOnce("web")
 	if again := w.takeEvents(); len(again) > 0 {

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type machineWorld struct {
 	events      *events.FakeRecorder
 	mu          sync.Mutex
 	writes      []string       // what was written to the API server
+	apiKey      string         // of the next managers; empty: the administrator's
 	flakyWrites int            // three of five writes fail, from the first on; zero: none
 	fate        *crash.Plan    // of all managers
 	life        *crash.Process // of the manager that runs
@@ -125,7 +127,7 @@ func (w *machineWorld) restartManager() {
 	w.life = w.fate.StartProcess(nil)
 	rows := controllertest.CrashableLedger{Ledger: w.ledger, Life: w.life}
 	transport := w.life.Transport(w.sim.RoundTripper(), crash.MAASCallName)
-	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: transport, Ledger: rows})
+	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: cmp.Or(w.apiKey, w.sim.APIKey()), Transport: transport, Ledger: rows})
 	if err != nil {
 		w.t.Fatal(err)
 	}

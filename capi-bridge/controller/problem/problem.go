@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/advice"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
@@ -72,17 +73,21 @@ func fromErrorType(err error) Problem {
 	}
 	if lxd, ok := errors.AsType[*engine.Error](err); ok {
 		p.Reason, p.ErrorType = string(lxd.Type), lxd.Type
-		return p.WithHint(lxd.Hint)
+		return p.WithHint(advice.JoinHint(lxd.Hint, lxd.Ways))
 	}
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
 		p.Reason, p.Message = specReason(spec), specMessage(err)
 		return p
 	}
 	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
-		p = p.WithHint(refusal.Hint)
+		p = p.WithHint(advice.JoinHint(refusal.Hint, refusal.Ways))
 		p.Reason = infrav1.MAASRefusedReason
-		if errors.Is(err, engine.ErrConflict) {
+		switch {
+		case errors.Is(err, engine.ErrConflict):
 			p.Reason = infrav1.ConflictReason
+		case errors.Is(err, engine.ErrHidden):
+			p.Reason = infrav1.IdentityNotReadyReason
+			return p.WithHint("Give the identity the API key of an administrator, who sees all machines.")
 		}
 		return p
 	}
@@ -101,6 +106,9 @@ func (p Problem) fromSentinel(err error) Problem {
 	case errors.Is(err, engine.ErrForbidden):
 		p.Reason = infrav1.IdentityNotReadyReason
 		return p.WithHint("Check that the API key is of this MAAS and belongs to an administrator.")
+	case errors.Is(err, engine.ErrGone):
+		p.Reason = infrav1.MAASRefusedReason
+		return p.WithHint(advice.NoVMHosts)
 	case errors.Is(err, engine.ErrNotFound):
 		p.Reason = infrav1.MachineNotFoundReason
 	case errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrUnclear):
@@ -157,7 +165,7 @@ func specMessage(err error) string {
 		}
 		field := specField(spec.Field)
 		text := field + ": " + spec.Reason()
-		said = append(said, Problem{Message: text}.WithHint(spec.Hint).Message)
+		said = append(said, Problem{Message: text}.WithHint(advice.JoinHint(spec.Hint, spec.Ways)).Message)
 	}
 	return strings.Join(said, "; ")
 }

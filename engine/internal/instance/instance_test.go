@@ -34,7 +34,7 @@ func TestOptionProblem(t *testing.T) {
 		"Typo":        {"LXD would refuse it later.", "boot.autostrat", "true", "boot.autostart"},
 		"NoName":      {"An area is no key.", "user.", "x", "cannot be given"},
 		"Space":       {"A key has none.", "user.a b", "x", "cannot be given"},
-		"Empty":       {"LXD takes it for a removal.", "user.team", "", "Remove it from the configuration"},
+		"Empty":       {"LXD takes it for a removal.", "user.team", "", "Leave the key out"},
 		"Long":        {"It would swell the state.", "user.team", strings.Repeat("x", 4097), "4097 bytes"},
 		"NoBool":      {"LXD would refuse it later.", "boot.autostart", "maybe", "true or false"},
 		"NoNumber":    {"LXD would refuse it later.", "boot.autostart.delay", "soon", "whole number"},

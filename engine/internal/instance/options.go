@@ -141,7 +141,7 @@ func OptionProblem(key, value string) string {
 	case problem != "":
 		return problem
 	case value == "":
-		return fmt.Sprintf("The value of %q is empty, and LXD would remove the key. Remove it from the configuration.", key)
+		return fmt.Sprintf("The value of %q is empty, and LXD would remove the key. Leave the key out.", key)
 	case len(value) > maxValue:
 		return fmt.Sprintf("The value of %q has %d bytes; at most %d are allowed.", key, len(value), maxValue)
 	case o.kind != text && !validValues[o.kind].test(value):

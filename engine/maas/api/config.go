@@ -63,7 +63,7 @@ func (e *ConfigError) Unwrap() error { return engine.ErrInvalid }
 type apiKey struct{ consumer, token, secret string }
 
 func parseKey(text string) (apiKey, error) {
-	const hint = "Copy the whole key from your user's preferences in MAAS, or from maas apikey --username NAME."
+	const hint = "Give the whole key. Copy it from your user's preferences in MAAS, or from maas apikey --username NAME."
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return apiKey{}, &ConfigError{"api_key", "there is no API key", hint}
@@ -95,7 +95,7 @@ func parseURL(text string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, &ConfigError{"api_url", "the URL names no host", hint}
 	case u.User != nil:
-		return nil, &ConfigError{"api_url", "the URL must not hold a user or password", "MAAS takes an API key: set api_key."}
+		return nil, &ConfigError{"api_url", "the URL must not hold a user or password", "MAAS takes an API key instead."}
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, &ConfigError{"api_url", "the URL must end with its path", hint}
 	}

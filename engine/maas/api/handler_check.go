@@ -104,7 +104,6 @@ func refusalError(r *Request, a *answer, redact redactor, now time.Time) *Error 
 		explainForbidden(e, len(a.body) == 0)
 	case http.StatusGone:
 		e.Message = "this MAAS has no VM hosts: they were removed after MAAS 3.8"
-		e.Hint = "Compose over LXD's own API, or use a MAAS up to 3.8."
 	case http.StatusRequestEntityTooLarge:
 		e.Message = "the request is larger than MAAS's web server accepts"
 		e.Hint = "Make the user-data smaller, or let it fetch its larger parts."

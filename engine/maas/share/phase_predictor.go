@@ -43,8 +43,10 @@ type phaseVisit struct {
 type durationBounds struct{ atLeast, atMost time.Duration }
 
 const (
-	// maxDurations is how many durations of a phase are kept.
-	maxDurations = 16
+	// maxDurations is how many durations of a phase are kept. The expected duration is the
+	// fastest quarter's, so a dozen must be kept for a steady value. Fewer make the polls of
+	// many machines at once less precise, and more of them too early.
+	maxDurations = 48
 	// visitTTL is how long a machine is remembered after its last read.
 	visitTTL = time.Hour
 	// After the expected end, maxClosePolls polls follow closely, each

@@ -64,3 +64,45 @@ func TestPace(t *testing.T) {
 		t.Errorf("%d machines are remembered, want the one that was seen in the last hour", len(p.visits))
 	}
 }
+
+// TestPhaseBecomesSlower: after many releases of 2 s, MAAS needs 20 s for each. The polls that are
+// then too early are few for each machine, and end once a quarter of the kept durations are new.
+func TestPhaseBecomesSlower(t *testing.T) {
+	t.Parallel()
+	clock := time.Unix(0, 0)
+	p := newPhasePredictor(func() time.Time { return clock }, 5*time.Second)
+	release := func(took time.Duration) (tooEarly int) {
+		p.noteStart("a", engine.PhaseReleasing)
+		began := clock
+		for {
+			clock = p.nextPoll("a")
+			if clock.Sub(began) >= took {
+				p.notePhase("a", engine.PhaseReady)
+				return tooEarly
+			}
+			p.notePhase("a", engine.PhaseReleasing)
+			p.noteUnchanged("a")
+			tooEarly++
+		}
+	}
+	for range maxDurations {
+		release(2 * time.Second)
+	}
+	if got := release(2 * time.Second); got > 1 {
+		t.Errorf("%d polls came too early where all releases took as long, want one at most", got)
+	}
+	const intervals = 20 / 5 // what polls at every interval would need
+	slowMachines := 0
+	for ; slowMachines <= 2*maxDurations; slowMachines++ {
+		switch got := release(20 * time.Second); {
+		case got > intervals+maxClosePolls+1:
+			t.Fatalf("%d polls came too early for slow machine %d, want %d at most", got, slowMachines, intervals+maxClosePolls+1)
+		case got <= intervals:
+			if slowMachines > maxDurations*3/4 {
+				t.Errorf("the predictor needed %d slow machines to learn, want %d at most", slowMachines, maxDurations*3/4)
+			}
+			return
+		}
+	}
+	t.Error("the predictor never learned that releases became slower")
+}

@@ -65,9 +65,10 @@ func (p *poller) removeWatch(w *watch) {
 	}
 }
 
-// dueTimeDivisor rounds due times up to a twentieth of the interval, so that polls of
-// several machines become one call.
-const dueTimeDivisor = 20
+// dueTimeDivisor rounds due times up to a fortieth of the interval, so that polls of
+// several machines become one call. A release takes half an interval: a coarser step would
+// lengthen a destroy by its share of that.
+const dueTimeDivisor = 40
 
 func (p *poller) runLoop(ctx context.Context, sooner <-chan struct{}) {
 	for {

@@ -1,9 +1,10 @@
 # terraform query -generate-config-out=hosts.tf writes the import blocks.
-list "maaslxd_vm_host" "az1" {
+list "maaslxd_vm_host" "unmanaged" {
   provider         = maaslxd
   include_resource = true
 
   config {
-    zone = "az1"
+    zone    = "az1"
+    managed = false
   }
 }

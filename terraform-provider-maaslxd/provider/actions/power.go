@@ -42,8 +42,8 @@ func (a *powerAction) Metadata(_ context.Context, req action.MetadataRequest, re
 // Schema takes a machine and the power that it gets.
 func (a *powerAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Turns a VM or a machine of MAAS on or off, or off and on again, and waits until its power driver confirms it. The guest " +
-			"shuts down cleanly only if MAAS's power driver asks it to. Turning a VM host off also stops its VMs. To keep a VM on or off, set `power_state` of `maaslxd_vm`.",
+		MarkdownDescription: "Turns a VM or a machine of MAAS on or off, or off and on again, and waits until its power driver confirms it. A VM " +
+			"is turned off at once. A machine shuts down cleanly only if its power driver in MAAS asks it to. Turning a VM host off also stops its VMs. To keep a VM on or off, set `power_state` of `maaslxd_vm`.",
 		Attributes: map[string]schema.Attribute{
 			"machine": machineAttribute("VM or machine to turn on or off"),
 			"power": schema.StringAttribute{
@@ -64,9 +64,17 @@ func (a *powerAction) Invoke(ctx context.Context, req action.InvokeRequest, resp
 		return
 	}
 	power := m.Power.ValueString()
-	a.invoke(ctx, fmt.Sprintf("turn machine %s %s", m.Machine.ValueString(), power), m.Timeouts, powerTimeout, &resp.Diagnostics,
+	a.invoke(ctx, powerWords(m.Machine.ValueString(), power), m.Timeouts, powerTimeout, &resp.Diagnostics,
 		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("power %s: %s (%s)", power, found.Hostname, found.SystemID)})
 			return operate.TurnPower(ctx, b.Machines, found, power, newProgressReporter(found, resp))
 		}))
+}
+
+// powerWords says what the action does, for an error that begins with "Cannot".
+func powerWords(machine, power string) string {
+	if power == operate.PowerCycle {
+		return "power-cycle machine " + machine
+	}
+	return fmt.Sprintf("turn machine %s %s", machine, power)
 }

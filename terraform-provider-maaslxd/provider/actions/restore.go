@@ -73,8 +73,11 @@ func (a *restoreAction) Invoke(ctx context.Context, req action.InvokeRequest, re
 				return err
 			}
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("restoring snapshot %s of %s (%s)", name, found.Hostname, found.SystemID)})
-			return s.RestoreSnapshot(ctx, found, name, m.AllowStopping.ValueBool(), func(disks []string) {
-				warnOfDataDisks(&resp.Diagnostics, found, disks, "Not all disks are restored", "They keep what they have now.")
-			}, newProgressReporter(found, resp))
+			var dataDisks []string
+			err = s.RestoreSnapshot(ctx, found, name, m.AllowStopping.ValueBool(), func(disks []string) { dataDisks = disks }, newProgressReporter(found, resp))
+			if len(dataDisks) > 0 { // LXD was asked to restore, perhaps without an answer
+				warnOfDataDisks(&resp.Diagnostics, found, dataDisks, "Not all disks are restored", "They keep what they have now.")
+			}
+			return err
 		}))
 }

@@ -102,10 +102,15 @@ func (a *snapshotAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 				return err
 			}
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("taking snapshot %s of %s (%s)", want.Name, found.Hostname, found.SystemID)})
-			return s.TakeSnapshot(ctx, found, want, func(disks []string) {
-				warnOfDataDisks(&resp.Diagnostics, found, disks, "The snapshot does not hold all disks", "They are not part of the snapshot. Take "+
+			var dataDisks []string
+			if err := s.TakeSnapshot(ctx, found, want, func(disks []string) { dataDisks = disks }); err != nil {
+				return err
+			}
+			if len(dataDisks) > 0 {
+				warnOfDataDisks(&resp.Diagnostics, found, dataDisks, "The snapshot does not hold all disks", "They are not part of the snapshot. Take "+
 					"snapshots of these volumes with: lxc storage volume snapshot.")
-			})
+			}
+			return nil
 		}))
 }
 

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,17 @@ func (c *Client) AnnounceRead(ctx context.Context, id string) {
 // PersistOwner makes sure that the owner outlives this run.
 func (c *Client) PersistOwner() error { return c.owner.persist() }
 
+// PersistAdopter makes sure that the owner outlives this run if the object has no key yet, as
+// an imported or moved one. The update marks it for this owner.
+func (c *Client) PersistAdopter(key engine.Key, diags *diag.Diagnostics) {
+	if key != "" || diags.HasError() {
+		return
+	}
+	if err := c.owner.persist(); err != nil {
+		diagnostics.ReportError(diags, "keep the owner that marks imported objects", err)
+	}
+}
+
 // CheckOwner returns an error at once if the owner is invalid or missing.
 func (c *Client) CheckOwner() error {
 	if c.backend == nil {
@@ -122,6 +134,15 @@ func (c *Client) CheckLedger(ctx context.Context) error {
 // EnsureMAASMark is the backend's EnsureMAASMark, if there is a backend.
 func (c *Client) EnsureMAASMark(ctx context.Context, diags *diag.Diagnostics) string {
 	return c.backend.EnsureMAASMark(ctx, diags)
+}
+
+// MAASAfterUpdate is the mark of this MAAS for an updated object. It is the known one if the
+// update has not found the object.
+func (c *Client) MAASAfterUpdate(ctx context.Context, systemID, known string, diags *diag.Diagnostics) string {
+	if systemID == "" {
+		return known
+	}
+	return cmp.Or(c.backend.EnsureMAASMark(ctx, diags), known)
 }
 
 // VMKey is the key of a VM. It is known before the VM exists.
@@ -148,7 +169,7 @@ func MachineKeyName(name string) string { return "machines/" + name }
 // CanCheckPlan tells whether the provider can ask MAAS during a plan.
 func (c *Client) CanCheckPlan() bool {
 	_, err := c.Backend()
-	return err == nil && c.Run.WantsPlanCheck()
+	return err == nil && c.Run.WantsPlanCheck(false)
 }
 
 // NotePlanned records what the plan does with an object, and tells whether it replaces it. If two
@@ -191,6 +212,15 @@ func (c *Client) ClaimKey(key engine.Key, name string) error {
 func duplicateResourceError(object string) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration also creates %s", object),
+		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
+	}
+}
+
+// duplicateNameError says that two resources of one configuration take the same name, and one
+// of them by a rename.
+func duplicateNameError(object string) error {
+	return &engine.SpecError{
+		Field: fieldpath.New("name"), Message: "another resource of this configuration also becomes " + object,
 		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
 	}
 }

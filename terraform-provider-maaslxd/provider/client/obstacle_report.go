@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -15,9 +16,9 @@ import (
 // PlanCheckTimeout limits the calls to MAAS of one resource's plan.
 const PlanCheckTimeout = 30 * time.Second
 
-// DestroyAllHint is the way out if you want to destroy everything. A destroy also plans the
-// configuration, unless it runs without a refresh.
-const DestroyAllHint = "To destroy everything instead, run terraform destroy -refresh=false."
+// DestroyAllHint is the way out of a refused destroy. A destroy also plans the configuration,
+// unless it runs without a refresh.
+const DestroyAllHint = "If you ran terraform destroy, run it with -refresh=false."
 
 // ObstacleReport reports the obstacles of a plan.
 type ObstacleReport struct {
@@ -31,18 +32,19 @@ type ObstacleReport struct {
 
 // AddDiagnostics turns obstacles into diagnostics. They are errors if the plan destroys an
 // object that it could not make again, or changes an existing one; else they are warnings.
+// An object is not destroyed either if MAAS does not say whether it could be made again.
 // Terraform shows no warning of a forced replacement, so there they are errors, too. The function
 // stands tells whether a created object replaces an existing one.
 func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
+	if v.Action == "create" && len(o.Permanent)+len(o.Unchecked) > 0 && stands() {
+		v.Action = "replace"
+	}
 	for _, err := range o.Unchecked {
-		if v.IsForced {
-			v.refuseForced(err, "Plan again when MAAS answers.")
+		if v.IsForced || v.Action == "replace" {
+			v.refuseReplacement(err, hintForUnchecked(err))
 			continue
 		}
 		v.Run.WarnPlanUnchecked(err, v.Diags)
-	}
-	if v.Action == "create" && len(o.Permanent) > 0 && stands() {
-		v.Action = "replace"
 	}
 	for _, err := range o.Permanent {
 		if v.Action != "create" {
@@ -53,30 +55,39 @@ func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	}
 	for _, err := range o.Temporary {
 		if v.IsForced {
-			v.refuseForced(err, freeFirstHint)
+			v.refuseReplacement(err, freeFirstHint)
 			continue
 		}
 		v.addWarnings(err, v.freeingHint())
 	}
 }
 
+// hintForUnchecked says when a plan can be checked that MAAS has not answered. Another error says
+// itself what to do.
+func hintForUnchecked(err error) string {
+	if errors.Is(err, engine.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return "Plan again when MAAS answers."
+	}
+	return ""
+}
+
 // freeFirstHint is the way out if another resource of the configuration has what a forced
 // replacement needs.
 const freeFirstHint = "If another resource of this configuration is to free it, apply that first. Then replace it by -replace or replace_triggered_by."
 
-// refuseForced refuses a forced replacement.
-func (v ObstacleReport) refuseForced(err error, wayOut string) {
+// refuseReplacement refuses a replacement.
+func (v ObstacleReport) refuseReplacement(err error, wayOut string) {
 	v.Action = "replace"
 	v.addErrors(err, wayOut)
 }
 
 // freeingHint says what an apply does that needs what another object has now.
 func (v ObstacleReport) freeingHint() string {
-	hint := "The apply works only if this run frees it first. Otherwise it fails."
+	const hint = "The apply works only if this run first frees what is missing. Otherwise "
 	if v.Action == "replace" {
-		return hint + " Terraform destroys " + v.Object + " before it makes the new one."
+		return hint + v.Object + " is destroyed, and no new one is made."
 	}
-	return hint
+	return hint + "it fails."
 }
 
 // addErrors adds errors, and a way out besides the errors' own.

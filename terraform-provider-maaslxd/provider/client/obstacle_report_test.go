@@ -16,7 +16,8 @@ func TestObstaclesOfAPlan(t *testing.T) {
 	t.Parallel()
 	lasting := engine.Obstacles{Permanent: []error{&engine.SpecError{Field: fieldpath.New("vm_host"), Message: "MAAS has no VM host h9", Err: engine.ErrNotFound}}}
 	passing := engine.Obstacles{Temporary: []error{&engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room"}}}
-	unseen := engine.Obstacles{Unchecked: []error{engine.ErrUnavailable, errors.New("a proxy's page")}}
+	unseen := engine.Obstacles{Unchecked: []error{engine.ErrUnavailable}}
+	unseenTwice := engine.Obstacles{Unchecked: []error{engine.ErrUnavailable, errors.New("a proxy's page")}}
 	cases := map[string]struct {
 		reason    string
 		doing     string
@@ -32,8 +33,11 @@ func TestObstaclesOfAPlan(t *testing.T) {
 		"CreatePassing":  {"The same run may free it.", "create", passing, false, false, []string{"Warning: Cannot create VM web-1 as things are"}},
 		"ReplacePassing": {"The same run may free it for a replacement, too.", "replace", passing, true, false, []string{"Warning: Cannot replace VM web-1 as things are"}},
 		"ForcedPassing":  {"Terraform shows no warning of a replacement by -replace.", "create", passing, true, true, []string{"Error: Cannot replace VM web-1"}},
-		"ForcedUnseen":   {"A VM whose room nobody knows is not destroyed.", "create", engine.Obstacles{Unchecked: []error{engine.ErrUnavailable}}, true, true, []string{"Error: Cannot replace VM web-1"}},
-		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, false, []string{"Warning: The plan is not checked against MAAS"}},
+		"ForcedUnseen":   {"A VM whose room nobody knows is not destroyed.", "create", unseen, true, true, []string{"Error: Cannot replace VM web-1"}},
+		"CreateUnseen":   {"Where MAAS cannot be asked, one warning says so.", "create", unseenTwice, false, false, []string{"Warning: The plan is not checked against MAAS"}},
+		"UpdateUnseen":   {"An update destroys nothing, and the apply checks it.", "update", unseen, true, false, []string{"Warning: The plan is not checked against MAAS"}},
+		"TaintedUnseen":  {"A VM is not destroyed if nobody knows whether another can be made.", "create", unseen, true, false, []string{"Error: Cannot replace VM web-1"}},
+		"ReplaceUnseen":  {"The same is true of a plan that replaces it.", "replace", unseen, true, false, []string{"Error: Cannot replace VM web-1"}},
 		"Nothing":        {"Nothing is in the way.", "replace", engine.Obstacles{}, true, false, nil},
 	}
 	for name, tc := range cases {

@@ -11,6 +11,9 @@ import (
 // Run holds the notes that the plans of one run exchange. Terraform plans each resource alone,
 // in no fixed order.
 type Run struct {
+	// VMNames are the names that the plans give to VMs.
+	VMNames VMNames
+
 	mu                sync.Mutex
 	givenWarnings     map[string]bool // warnings that the user has seen
 	plannedChanges    map[string]bool // objects that the plan changes, and whether an attribute replaces them
@@ -20,7 +23,9 @@ type Run struct {
 	hasReadState      bool // the run has read something of the state
 	makesHosts        bool // the run makes VM hosts, which no list shows yet
 	plannedCreates    map[string]bool
+	plannedRenames    map[string]string  // system ids, by the new name such as "VM api-1"
 	vmsInState        map[string]StateVM // by name
+	idsInState        map[string]string  // system ids of VM hosts and machines, by object such as "VM host kvm1"
 
 	trustingHost       string // a VM host of the state, and the certificate that it trusts
 	trustedFingerprint string
@@ -52,11 +57,12 @@ func (r *Run) BeginApply() {
 	r.applying = true
 }
 
-// WantsPlanCheck tells whether a plan should still ask MAAS.
-func (r *Run) WantsPlanCheck() bool {
+// WantsPlanCheck tells whether a plan should ask MAAS. If MAAS did not answer an earlier check,
+// only a replacement asks again: no object is destroyed unchecked.
+func (r *Run) WantsPlanCheck(isReplacement bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.applying && !r.isMAASUnreachable
+	return !r.applying && (isReplacement || !r.isMAASUnreachable)
 }
 
 // Action is what a plan does with an object.
@@ -91,13 +97,6 @@ func (r *Run) notePlannedAction(object string, action Action) Replacement {
 	return Replacement{IsReplaced: changed, IsForced: changed && !byAttribute}
 }
 
-// IsApplying tells whether the run has begun to change something.
-func (r *Run) IsApplying() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.applying
-}
-
 // noteCreate tells whether an object is planned as new for the second time. Terraform plans
 // each resource as new once, also one that it replaces. So the second time is another
 // resource.
@@ -110,6 +109,24 @@ func (r *Run) noteCreate(object string) bool {
 	again := r.plannedCreates[object] && !r.applying
 	r.plannedCreates[object] = true
 	return again
+}
+
+// NoteInState records that the state has a VM host or machine. Terraform plans a tainted one as
+// new, and so it plans the second time one that it replaces.
+func (r *Run) NoteInState(object, systemID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idsInState == nil {
+		r.idsInState = map[string]string{}
+	}
+	r.idsInState[object] = systemID
+}
+
+// SystemIDInState is the system id of the state's VM host or machine; empty: the run knows none.
+func (r *Run) SystemIDInState(object string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.idsInState[object]
 }
 
 // ClaimWarning tells whether a text is new in this run. Terraform plans a replaced object
@@ -150,6 +167,6 @@ func (r *Run) WarnPlanUnchecked(err error, diags *diag.Diagnostics) {
 	r.mu.Unlock()
 	if !known {
 		diags.AddWarning("The plan is not checked against MAAS", diagnostics.ExplainError(err)+diagnostics.Paragraph(
-			"So the plan may name VM hosts, images or subnets that do not exist. The apply checks them, but by then it has destroyed what it replaces"))
+			"So the plan may name VM hosts, images or subnets that do not exist. The apply checks them"))
 	}
 }

@@ -57,10 +57,12 @@ func (r *Run) VMInState(name string) StateVM {
 
 // vmNeed is the room that a planned VM takes on its host.
 type vmNeed struct {
-	host     string // HostKey of the VM host; empty: placement chooses it
-	room     Room
-	replaced StateVM // its room is free by then; the zero value: the VM is new
-	isForced bool    // of a forced replacement
+	host string // HostKey of the VM host; empty: placement chooses it
+	room Room
+	// architectures are those for which MAAS has the image of a placed VM; none: any.
+	architectures []string
+	replaced      StateVM // its room is free by then; the zero value: the VM is new
+	isForced      bool    // of a forced replacement
 }
 
 // CheckVMNeed adds a VM to those that this run's plan makes. It reports if together they take
@@ -78,7 +80,9 @@ func (r *Run) CheckVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v
 	if spec.HugePages {
 		want.room.HugePagesMiB = spec.MemoryMiB
 	}
-	if !placed {
+	if placed {
+		want.architectures, _ = engine.ImageArchitectures(ctx, b.Catalog, spec.Deploy) // the warning was given
+	} else {
 		n := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.MatchesName(spec.Host) })
 		if n < 0 {
 			return
@@ -92,7 +96,8 @@ func (r *Run) CheckVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v
 	r.reportShortages(all, want, hosts, v)
 }
 
-// reportShortages reports if the VMs do not fit on the host of one of them, or on all hosts.
+// reportShortages reports if the VMs do not fit on the host of one of them, on the hosts of the
+// architectures that their images have, or on all hosts.
 func (r *Run) reportShortages(all map[string]vmNeed, want vmNeed, hosts []engine.VMHost, v ObstacleReport) {
 	if r.MakesHosts() || len(hosts) > 1 {
 		for _, h := range hosts {
@@ -105,13 +110,7 @@ func (r *Run) reportShortages(all map[string]vmNeed, want vmNeed, hosts []engine
 	if r.MakesHosts() || len(hosts) == 0 {
 		return // their room is not known, or each VM's own check has warned
 	}
-	isAny := func(vmNeed) bool { return true }
-	if len(hosts) == 1 {
-		shortage{all, hosts, "VM host " + hosts[0].Name + " take more than it has", isAny, isAny}.report(v)
-		return
-	}
-	isPlaced := func(n vmNeed) bool { return n.host == "" }
-	shortage{all, hosts, "all VM hosts together take more than they have", isAny, isPlaced}.report(v)
+	reportGroupShortages(all, hosts, v)
 }
 
 // addVMNeed records the need of a VM, and returns the need of all VMs that this run makes.
@@ -134,12 +133,12 @@ type shortage struct {
 	refuses func(vmNeed) bool // tells whether a forced replacement can fail for it
 }
 
-// report reports, once for each place, that the VMs do not fit there. That is an error if one of
-// them is forced: Terraform destroys that VM first.
-func (s shortage) report(v ObstacleReport) {
+// report reports, once for each place, that the VMs do not fit there, and tells whether that is so.
+// It is an error if one of them is forced: Terraform destroys that VM first.
+func (s shortage) report(v ObstacleReport) bool {
 	lacking, forced := s.lackText(), ""
 	if lacking == "" {
-		return
+		return false
 	}
 	for name, n := range s.all {
 		if n.isForced && s.refuses(n) {
@@ -151,11 +150,12 @@ func (s shortage) report(v ObstacleReport) {
 	switch {
 	case forced != "" && v.Run.ClaimWarning("forced room "+s.where):
 		v.Object = "VM " + forced
-		v.refuseForced(err, hint)
+		v.refuseReplacement(err, hint)
 	case forced == "" && v.Run.ClaimWarning("room "+s.where):
 		v.Object = "all VMs of this plan"
 		v.addWarnings(err, hint)
 	}
+	return true
 }
 
 // lackText says what is missing; empty: nothing, or the hosts' room is not known, or there is only

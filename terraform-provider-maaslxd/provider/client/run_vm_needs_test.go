@@ -1,6 +1,8 @@
 package client
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +59,68 @@ func TestRoomForAllPlannedVMs(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRoomByArchitecture plans placed VMs of 8 GiB for VM hosts of 16 GiB. Room counts only on VM
+// hosts that can run the image.
+func TestRoomByArchitecture(t *testing.T) {
+	t.Parallel()
+	host := func(name, architecture string) engine.VMHost {
+		h := engine.VMHost{
+			Name: name, HostKey: name, Version: "5.21", Cores: engine.Amount{Total: 16}, MemoryMiB: engine.Amount{Total: 16384},
+			CPUOvercommit: 1, MemoryOvercommit: 1, StoragePools: []engine.StoragePool{{Name: "default", Default: true}},
+		}
+		if architecture != "" {
+			h.Architectures = []string{architecture + "/generic"}
+		}
+		return h
+	}
+	vms := func(count int, n vmNeed) []vmNeed {
+		n.room = Room{Cores: 1, MemoryMiB: 8192}
+		return slices.Repeat([]vmNeed{n}, count)
+	}
+	amd64, arm64 := vmNeed{architectures: []string{"amd64"}}, vmNeed{architectures: []string{"arm64"}}
+	forced := arm64
+	forced.isForced = true
+	mixed := []engine.VMHost{host("a1", "amd64"), host("r1", "arm64"), host("r2", "arm64")}
+	const warns, refuses = "Cannot create all VMs of this plan as things are", "Cannot replace VM "
+	cases := map[string]struct {
+		reason string
+		hosts  []engine.VMHost
+		vms    []vmNeed
+		want   []string // words of each diagnostic, in order
+	}{
+		"Fits":          {"Each kind of VM host is just full.", mixed, slices.Concat(vms(2, amd64), vms(4, arm64)), nil},
+		"OneKind":       {"The arm64 VM hosts are empty, but do not run the image.", mixed, vms(3, amd64), []string{warns + " the VMs planned for VM host a1 take more than it has: 3 or more of them need 24576 MiB of memory, and 16384 are left"}},
+		"Several":       {"There are two VM hosts of the architecture.", mixed, vms(5, arm64), []string{warns + " the VMs planned for all arm64 VM hosts together take more than they have: 5 or more of them need 40960 MiB of memory, and 32768 are left"}},
+		"BothKinds":     {"One shortage does not hide the other.", mixed, slices.Concat(vms(3, amd64), vms(5, arm64)), []string{"VM host a1 take more than it has", "all arm64 VM hosts together"}},
+		"NotItsKind":    {"The VM hosts of the forced VM have room, whatever the others lack.", mixed, slices.Concat(vms(3, amd64), vms(2, forced)), []string{warns + " the VMs planned for VM host a1"}},
+		"Forced":        {"The forced VM may find no arm64 VM host.", mixed, vms(5, forced), []string{refuses}},
+		"ForcedBesides": {"VMs of any architecture may take the room of the forced VM.", mixed, slices.Concat(vms(1, forced), vms(6, vmNeed{})), []string{refuses}},
+		"Any":           {"An image for both runs anywhere.", mixed, vms(6, vmNeed{architectures: []string{"amd64", "arm64"}}), nil},
+		"AnyRest":       {"What one kind lacks is no room for VMs that run anywhere.", mixed, slices.Concat(vms(3, amd64), vms(5, vmNeed{})), []string{"VM host a1", "the other VM hosts together take more than they have"}},
+		"Named":         {"VMs that name a VM host take the room of placed ones.", mixed, slices.Concat(vms(1, vmNeed{host: "a1"}), vms(2, amd64)), []string{"VM host a1 take more than it has"}},
+		"Unknown":       {"A VM host that tells no architecture may run any image.", []engine.VMHost{host("a1", "amd64"), host("u1", ""), host("r1", "arm64")}, vms(4, amd64), nil},
+		"NoneSuits":     {"Each VM's own check says that no VM host can run its image.", mixed, vms(2, vmNeed{architectures: []string{"s390x"}}), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			r := new(Run)
+			for i, need := range tc.vms {
+				vm := fmt.Sprintf("web-%d", i)
+				r.reportShortages(r.addVMNeed(vm, need), need, tc.hosts, ObstacleReport{Object: "VM " + vm, Action: "create", IsForced: need.isForced, Run: r, Diags: &diags})
+			}
+			var got []string
+			for _, d := range diags {
+				got = append(got, d.Summary()+" "+d.Detail())
+			}
+			if !slices.EqualFunc(got, tc.want, strings.Contains) {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleet"
 	"github.com/maaslxd/maaslxd/engine/placement"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -85,8 +87,8 @@ func vmNeedAttributes() map[string]schema.Attribute {
 		"memory_mib": schema.Int64Attribute{
 			Required: true, MarkdownDescription: "Memory of one VM, in MiB.", Validators: []validator.Int64{int64validator.Between(1, maxMemoryMiB)},
 		},
-		"hugepages":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the memory is huge pages. Then only VM hosts that report huge pages count."},
-		"architecture": filterTextAttribute("Architecture of the VM, such as `amd64/generic`."),
+		"hugepages":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the memory is huge pages. VM hosts with too few free huge pages then do not count. MAAS does not report them: where MAAS makes the VMs, all VM hosts count."},
+		"architecture": filterTextAttribute("Architecture of the VM, such as `amd64`, or `amd64/generic`."),
 		"zone":         filterTextAttribute("Only VM hosts in this availability zone have room."),
 		"pool":         filterTextAttribute("Only VM hosts in this resource pool have room."),
 		"tags":         filterTagsAttribute("Only VM hosts with all of these tags have room."),
@@ -131,6 +133,9 @@ func (s *capacitySource) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 	const doing = "tell the capacity of the VM hosts"
 	all := s.readFleet(ctx, doing, diags)
+	s.withBackend(ctx, doing, diags, func(ctx context.Context, b *client.Backend) error {
+		return b.CheckFilterNames(ctx, fieldpath.Path{}, m.Zone, m.Pool)
+	})
 	if diags.HasError() {
 		return
 	}
@@ -145,8 +150,11 @@ func (s *capacitySource) Read(ctx context.Context, req datasource.ReadRequest, r
 
 func (m capacityModel) need() placement.Need {
 	need := placement.Need{
-		Zone: m.Zone.ValueString(), Pool: m.Pool.ValueString(), Tags: values.SortedStrings(m.Tags), Architecture: m.Architecture.ValueString(),
+		Zone: m.Zone.ValueString(), Pool: m.Pool.ValueString(), Tags: values.SortedStrings(m.Tags),
 		Cores: int(m.Cores.ValueInt64()), MemoryMiB: m.MemoryMiB.ValueInt64(), HugePages: m.HugePages.ValueBool(),
+	}
+	if architecture := m.Architecture.ValueString(); architecture != "" {
+		need.Architectures = []string{architecture}
 	}
 	var disks []engine.Disk
 	for _, d := range m.Disks {

@@ -3,7 +3,6 @@ package datasources
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
@@ -153,7 +151,7 @@ func (s *machinesSource) Read(ctx context.Context, req datasource.ReadRequest, r
 	diags := &resp.Diagnostics
 	diags.Append(req.Config.Get(ctx, &m)...)
 	s.withBackend(ctx, "list the machines", diags, func(ctx context.Context, b *client.Backend) error {
-		if err := m.Filter.checkNames(ctx, b.Names); err != nil {
+		if err := m.Filter.checkNames(ctx, b); err != nil {
 			return err
 		}
 		machines, err := b.Machines.MachinesWhere(ctx, m.Filter.maasFilter())
@@ -184,16 +182,12 @@ func warnUnreadableMachines(machines []engine.Machine, diags *diag.Diagnostics) 
 	}
 }
 
-// checkNames refuses a zone or pool that does not exist. An empty list would be a wrong answer
-// to a typing error.
-func (f *machineFilter) checkNames(ctx context.Context, names engine.Names) error {
+// checkNames refuses a zone or pool that does not exist.
+func (f *machineFilter) checkNames(ctx context.Context, b *client.Backend) error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(
-		engine.CheckName(ctx, names, fieldpath.New("filter", "zone"), "zone", f.Zone.ValueString(), names.Zones),
-		engine.CheckName(ctx, names, fieldpath.New("filter", "pool"), "resource pool", f.Pool.ValueString(), names.Pools),
-	)
+	return b.CheckFilterNames(ctx, filterField, f.Zone, f.Pool)
 }
 
 // maasFilter is the part of the filter that MAAS applies. It leaves out the status New, which

@@ -62,8 +62,8 @@ func (s *subnetsSource) Schema(_ context.Context, _ datasource.SchemaRequest, re
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Which subnets to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
-					"fabric": filterTextAttribute("In the fabric of this name."),
-					"space":  filterTextAttribute("In the space of this name."),
+					"fabric": filterTextAttribute("In the fabric of this name. If MAAS knows no subnet in it, the read fails."),
+					"space":  filterTextAttribute("In the space of this name. If MAAS knows no subnet in it, the read fails."),
 					"vid": schema.Int64Attribute{
 						Optional: true, MarkdownDescription: "On a VLAN with this tag, 0 to 4094; 0 is the untagged VLAN.",
 						Validators: []validator.Int64{int64validator.Between(0, 4094)},
@@ -108,6 +108,9 @@ func (s *subnetsSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	diags := &resp.Diagnostics
 	diags.Append(req.Config.Get(ctx, &m)...)
 	s.withBackend(ctx, "list the subnets", diags, func(ctx context.Context, b *client.Backend) error {
+		if err := m.Filter.checkNames(ctx, b); err != nil {
+			return err
+		}
 		subnets, err := b.Names.Subnets(ctx)
 		slices.SortFunc(subnets, func(a, b engine.Subnet) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.ID, b.ID))
@@ -124,6 +127,14 @@ func (s *subnetsSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	if !diags.HasError() {
 		diags.Append(resp.State.Set(ctx, m)...)
 	}
+}
+
+// checkNames refuses a fabric or a space in which MAAS has no subnet.
+func (f *subnetFilter) checkNames(ctx context.Context, b *client.Backend) error {
+	if f == nil {
+		return nil
+	}
+	return engine.CheckNetworkNames(ctx, b.Names, filterField, engine.Network{Fabric: f.Fabric.ValueString(), Space: f.Space.ValueString()})
 }
 
 func (f *subnetFilter) matchesSubnet(n engine.Subnet) bool {

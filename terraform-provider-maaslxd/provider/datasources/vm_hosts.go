@@ -12,6 +12,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -51,8 +52,8 @@ func (s *vmHostsSource) Schema(_ context.Context, _ datasource.SchemaRequest, re
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Which VM hosts to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
-					"zone":         filterTextAttribute("In this availability zone."),
-					"pool":         filterTextAttribute("In this resource pool."),
+					"zone":         filterTextAttribute("In this availability zone. If MAAS does not know it, the read fails."),
+					"pool":         filterTextAttribute("In this resource pool. If MAAS does not know it, the read fails."),
 					"tags":         filterTagsAttribute("With all of these tags."),
 					"storage_pool": filterTextAttribute("With a storage pool of this name."),
 					"min_free_cores": schema.Int64Attribute{
@@ -92,7 +93,9 @@ func (s *vmHostsSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	if diags.HasError() {
 		return
 	}
-	fleet := s.readFleet(ctx, "list the VM hosts", diags)
+	const doing = "list the VM hosts"
+	fleet := s.readFleet(ctx, doing, diags)
+	s.withBackend(ctx, doing, diags, m.Filter.checkNames)
 	if diags.HasError() {
 		return
 	}
@@ -101,6 +104,14 @@ func (s *vmHostsSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		m.VMHosts = append(m.VMHosts, newVMHostDataModel(h))
 	}
 	diags.Append(resp.State.Set(ctx, m)...)
+}
+
+// checkNames refuses a zone or pool that does not exist.
+func (f *vmHostFilter) checkNames(ctx context.Context, b *client.Backend) error {
+	if f == nil {
+		return nil
+	}
+	return b.CheckFilterNames(ctx, filterField, f.Zone, f.Pool)
 }
 
 func (f *vmHostFilter) matchesHost(h fleet.Host) bool {

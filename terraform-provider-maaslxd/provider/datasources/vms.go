@@ -2,16 +2,15 @@ package datasources
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -52,8 +51,8 @@ func (s *vmsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 				Optional: true, MarkdownDescription: "Which VMs to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
 					"vm_host": filterTextAttribute("On this VM host: its name, or its id in MAAS. If MAAS does not know it, the read fails."),
-					"zone":    filterTextAttribute("In this availability zone."),
-					"pool":    filterTextAttribute("In this resource pool."),
+					"zone":    filterTextAttribute("In this availability zone. If MAAS does not know it, the read fails."),
+					"pool":    filterTextAttribute("In this resource pool. If MAAS does not know it, the read fails."),
 					"tags":    filterTagsAttribute("With all of these tags."),
 					"owner":   filterTextAttribute("Made by a provider block with this `owner`."),
 					"managed": schema.BoolAttribute{
@@ -77,8 +76,9 @@ func (s *vmsSource) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	if diags.HasError() {
 		return
 	}
-	fleet := s.readFleet(ctx, "list the VMs", diags)
-	m.Filter.checkHost(fleet.Hosts, diags)
+	const doing = "list the VMs"
+	fleet := s.readFleet(ctx, doing, diags)
+	s.withBackend(ctx, doing, diags, func(ctx context.Context, b *client.Backend) error { return m.Filter.checkNames(ctx, b, fleet.Hosts) })
 	if diags.HasError() {
 		return
 	}
@@ -89,17 +89,12 @@ func (s *vmsSource) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	diags.Append(resp.State.Set(ctx, m)...)
 }
 
-// checkHost refuses a VM host that does not exist. An empty list would be a wrong answer to a
-// typing error.
-func (f *vmFilter) checkHost(hosts []fleet.Host, diags *diag.Diagnostics) {
-	if f == nil || f.VMHost.IsNull() || diags.HasError() {
-		return
+// checkNames refuses a VM host, a zone or a pool that does not exist.
+func (f *vmFilter) checkNames(ctx context.Context, b *client.Backend, hosts []fleet.Host) error {
+	if f == nil {
+		return nil
 	}
-	named := selectMatching(hosts, func(h fleet.Host) bool { return f.namesHost(h.VMHost) })
-	if len(named) == 0 {
-		diags.AddAttributeError(path.Root("filter").AtName("vm_host"), "No such VM host",
-			fmt.Sprintf("MAAS knows no VM host %s. %s", f.VMHost, knownNamesHint(hostNames(hosts))))
-	}
+	return errors.Join(client.CheckFilterHost(filterField, f.VMHost, hosts), b.CheckFilterNames(ctx, filterField, f.Zone, f.Pool))
 }
 
 func (f *vmFilter) matchesVM(vm fleet.VM) bool {
@@ -112,11 +107,5 @@ func (f *vmFilter) matchesVM(vm fleet.VM) bool {
 
 // matchesHostOf tells whether the VM is on the filter's VM host.
 func (f *vmFilter) matchesHostOf(vm fleet.VM) bool {
-	return f.namesHost(engine.VMHost{ID: vm.HostID, Name: vm.HostName, MachineID: vm.HostKey})
-}
-
-// namesHost tells whether the filter names the VM host: by its name, its id, or the system id
-// of its machine.
-func (f *vmFilter) namesHost(h engine.VMHost) bool {
-	return h.MatchesName(f.VMHost.ValueString())
+	return engine.VMHost{ID: vm.HostID, Name: vm.HostName, MachineID: vm.HostKey}.MatchesName(f.VMHost.ValueString())
 }

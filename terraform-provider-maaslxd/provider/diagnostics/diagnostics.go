@@ -28,6 +28,17 @@ func ReportErrorAt(diags *diag.Diagnostics, at path.Path, doing string, err erro
 	}
 }
 
+// ReportRead says why a read ended without a state. If its time was up, it names the
+// attribute that allows more. doing completes "Cannot …".
+func ReportRead(look context.Context, diags *diag.Diagnostics, doing string, err error) {
+	if !errors.Is(look.Err(), context.DeadlineExceeded) {
+		ReportError(diags, doing, err)
+		return
+	}
+	diags.AddError("Cannot "+doing, ExplainWaitEnd(look.Err(), "timeouts.read")+Paragraph(Sentence(engine.ErrorText(err))+
+		" Check that MAAS answers at api_url (MAAS_API_URL), and that the LXD server does, too."))
+}
+
 // ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If
 // only its time was up, the next apply continues.
 func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object string, err error) {

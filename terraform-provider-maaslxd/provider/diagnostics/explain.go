@@ -36,6 +36,8 @@ type remedy struct {
 var remedies = []remedy{
 	{context.DeadlineExceeded, "It took too long. Apply again: what was begun is found and continued."},
 	{context.Canceled, "It was interrupted. Apply again: what was begun is found and continued."},
+	{engine.ErrHidden, "Set api_key (MAAS_API_KEY) to the key of an administrator, who sees all machines. If the machine is gone, remove it from the " +
+		"state with terraform state rm ADDRESS."},
 	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of an administrator of this MAAS: only administrators may compose VMs. `maas " +
 		"apikey --username NAME` on the MAAS server shows it."},
 	{engine.ErrGone, "MAAS removed VM hosts after 3.8. Remove composer, or set it to \"auto\" or \"lxd\": VMs are then made in LXD itself. Or point " +
@@ -51,7 +53,7 @@ var remedies = []remedy{
 // hintFor is the way out, or "" if none is known. The hint closest to the failure fits best.
 func hintFor(err error) string {
 	if e, ok := errors.AsType[*engine.SpecError](err); ok {
-		return e.Hint
+		return advice(e.Hint, e.Ways)
 	}
 	if e, ok := errors.AsType[*engine.LedgerError](err); ok {
 		return ledgerHint(e)
@@ -59,11 +61,15 @@ func hintFor(err error) string {
 	if e, ok := errors.AsType[*engine.LockedError](err); ok { // the next apply would lock it again
 		return fmt.Sprintf("If deletion_protection of %s is true, set it to false and apply. Otherwise unlock machine %s in MAAS.", e.Machine.Hostname, e.Machine.SystemID)
 	}
-	if e, ok := errors.AsType[*engine.Refusal](err); ok && e.Hint != "" {
-		return e.Hint
+	if e, ok := errors.AsType[*engine.Refusal](err); ok {
+		if hint := advice(e.Hint, e.Ways); hint != "" {
+			return hint
+		}
 	}
-	if e, ok := errors.AsType[*engine.Error](err); ok && e.Hint != "" {
-		return e.Hint
+	if e, ok := errors.AsType[*engine.Error](err); ok {
+		if hint := advice(e.Hint, e.Ways); hint != "" {
+			return hint
+		}
 	}
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Hint != "" {
 		return e.Hint

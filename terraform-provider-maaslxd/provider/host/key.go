@@ -32,7 +32,7 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, and %v", state.Name.ValueString(), noted, err),
 			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger that it was made beside. If it is " +
-				"gone for good, make another one, let the host trust it (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.",
+				"gone for good, make another one, let the host trust it (lxc config trust add FILE --restricted --projects PROJECT), and list its certificate in lxd.trusted_certificates.",
 			Err: engine.ErrForbidden,
 		}
 	case err != nil:

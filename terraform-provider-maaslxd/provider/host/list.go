@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -9,7 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
@@ -26,9 +30,10 @@ type hostList struct{ hostResource }
 
 // hostListModel says which hosts to list; a null value matches all.
 type hostListModel struct {
-	Zone types.String `tfsdk:"zone"`
-	Pool types.String `tfsdk:"pool"`
-	Tags types.List   `tfsdk:"tags"`
+	Zone    types.String `tfsdk:"zone"`
+	Pool    types.String `tfsdk:"pool"`
+	Tags    types.List   `tfsdk:"tags"`
+	Managed types.Bool   `tfsdk:"managed"`
 }
 
 // ListResourceConfigSchema is the schema of the filter.
@@ -37,9 +42,11 @@ func (l *hostList) ListResourceConfigSchema(_ context.Context, _ list.ListResour
 		MarkdownDescription: "The LXD VM hosts of MAAS, whoever registered them, for `terraform query`. An import takes one over as it is. A VM host " +
 			"that MAAS has never reached has no machine, and is not listed.",
 		Attributes: map[string]schema.Attribute{
-			"zone": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VM hosts in this availability zone."},
-			"pool": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VM hosts in this resource pool."},
+			"zone": values.ListFilterText("Only VM hosts in this availability zone. If MAAS does not know it, the query fails."),
+			"pool": values.ListFilterText("Only VM hosts in this resource pool. If MAAS does not know it, the query fails."),
 			"tags": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only VM hosts with all of these tags."},
+			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only VM hosts with a mark of this provider. `false`: only VM hosts " +
+				"without one, which nothing manages yet."},
 		},
 	}
 }
@@ -59,16 +66,60 @@ func (l *hostList) listMatching(ctx context.Context, m hostListModel, diags *dia
 		return nil, nil
 	}
 	b, err := l.client.Backend()
-	var all []engine.VMHost
+	var found []engine.VMHost
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 		defer cancel()
-		all, err = b.Inventory.Hosts(limited)
+		found, err = m.findHosts(limited, b)
 	}
 	if err != nil {
 		diagnostics.ReportError(diags, "list the VM hosts", err)
+		return nil, nil
 	}
-	return b, slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return h.MachineID == "" || !m.matchesHost(h) })
+	return b, found
+}
+
+// findHosts finds the VM hosts. Only the filter by marks also reads their machines.
+func (m hostListModel) findHosts(ctx context.Context, b *client.Backend) ([]engine.VMHost, error) {
+	if err := b.CheckFilterNames(ctx, fieldpath.Path{}, m.Zone, m.Pool); err != nil {
+		return nil, err
+	}
+	all, err := b.Inventory.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return h.MachineID == "" || !m.matchesHost(h) })
+	if m.Managed.IsNull() {
+		return found, nil
+	}
+	return filterManaged(ctx, b, found, m.Managed.ValueBool())
+}
+
+// filterManaged keeps the VM hosts that carry a mark of this provider, or those that carry none.
+// The mark is on the machine. A VM host whose machine MAAS has lost carries none.
+func filterManaged(ctx context.Context, b *client.Backend, hosts []engine.VMHost, wanted bool) ([]engine.VMHost, error) {
+	managed := make([]bool, len(hosts))
+	var reads errgroup.Group // they share calls
+	for n, h := range hosts {
+		reads.Go(func() error {
+			m, err := b.Machines.Machine(ctx, h.MachineID)
+			if err != nil && !errors.Is(err, engine.ErrNotFound) {
+				return fmt.Errorf("cannot read the machine of VM host %s: %w", h.Name, err)
+			}
+			managed[n] = m.MarksVMHost(h)
+			return nil
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, err
+	}
+	var found []engine.VMHost
+	for n, h := range hosts {
+		if managed[n] == wanted {
+			found = append(found, h)
+		}
+	}
+	return found, nil
 }
 
 func (m hostListModel) matchesHost(h engine.VMHost) bool {

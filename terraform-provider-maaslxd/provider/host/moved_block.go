@@ -32,8 +32,8 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 	if req.SourceTypeName != canonicalHostType || !values.IsMoveFrom(req, values.ProvidersOfMAAS) {
 		return
 	}
-	// It reads only the attribute that all versions have.
-	state, err := values.MovedStrings(req, "id", "type")
+	// It reads only the attributes that all versions have.
+	state, err := values.MovedStrings(req, "id", "type", "name")
 	id, parseErr := strconv.ParseInt(state["id"], 10, 64)
 	switch {
 	case err == nil && parseErr != nil:
@@ -48,6 +48,9 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 		return
 	}
 	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("vm_host_id"), types.Int64Value(id))...)
+	if state["name"] != "" {
+		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("name"), types.StringValue(state["name"]))...)
+	}
 	writePrivateState(ctx, resp.TargetPrivate, privateState{Moved: true}, &resp.Diagnostics)
 }
 
@@ -58,6 +61,9 @@ func checkMovedHost(ctx context.Context, b *client.Backend, state hostModel) err
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return movedHostError("MAAS knows no LXD VM host with the id %d", state.VMHostID.ValueInt64())
+	case err == nil && values.IsSet(state.Name) && record.Name != state.Name.ValueString():
+		return movedHostError("the VM host with the id %d is %s in this MAAS, and %s in the state: perhaps this is another MAAS. If it was renamed, refresh the state with the former provider first",
+			record.ID, record.Name, state.Name.ValueString())
 	case err == nil && record.MachineID == "":
 		return movedHostError("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", record.Name)
 	}

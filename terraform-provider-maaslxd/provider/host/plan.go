@@ -62,6 +62,9 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 		r.client.CheckPlannedMAAS(ctx, p.private.MAAS, "change VM host "+p.state.Name.ValueString(), p.diags)
 	}
+	if p.state != nil && r.client != nil {
+		r.client.Run.NoteInState("VM host "+p.state.Name.ValueString(), p.state.ID.ValueString())
+	}
 	if !p.diags.HasError() {
 		r.checkAgainstMAAS(ctx, *p)
 	}
@@ -70,7 +73,7 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 
 // notePlanForVMs records for the VMs of the run what becomes of their host.
 func (r *hostResource) notePlanForVMs(ctx context.Context, p hostPlan) {
-	if p.diags.HasError() || !r.client.CanCheckPlan() {
+	if _, err := r.client.Backend(); err != nil || p.diags.HasError() || !r.client.Run.WantsPlanCheck(true) {
 		return
 	}
 	l := hostDestroy{name: p.plan.Name.ValueString(), isReplaced: true, diags: p.diags}
@@ -110,7 +113,7 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.HasNoLedgerFile():
 		_, err = b.Key.LoadOrCreate(func() error { return nil }) // the diagnostics have the reason
 	case errors.Is(err, engine.ErrNotFound) && p.state != nil:
-		p.warnKeyLost(err)
+		p.warnKeyLost(ctx, b, err)
 		return
 	case errors.Is(err, engine.ErrNotFound): // the create makes it
 		if err = client.AutomationError(); err == nil {
@@ -138,15 +141,19 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 }
 
 // warnKeyLost warns, once for all hosts, that the pair which they trust is not here.
-func (p *hostPlan) warnKeyLost(missing error) {
+func (p *hostPlan) warnKeyLost(ctx context.Context, b *client.Backend, missing error) {
 	noted := p.state.Fingerprint.ValueString()
 	if noted == "" || !p.run.ClaimWarning("key lost") {
 		return
 	}
+	left := "You can change only what MAAS alone has: name, zone, pool, tags and over-commit."
+	if can, err := b.Catalog.Capabilities(ctx); err == nil && !can.VMHosts {
+		left = "This MAAS has no VM hosts, so that each change of one needs the pair."
+	}
 	p.diags.AddWarning("The LXD client key pair of the fleet is not here", fmt.Sprintf(
-		"VM host %s trusts the certificate %s, and %s. You can change only what MAAS alone has: name, zone, pool, tags and over-commit.\n\nGive the "+
+		"VM host %s trusts the certificate %s, and %s. %s\n\nGive the "+
 			"pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside.",
-		p.state.Name.ValueString(), noted, missing))
+		p.state.Name.ValueString(), noted, missing, left))
 }
 
 // keepInstalled keeps the installed image and kernel in the plan if the configuration names
@@ -188,11 +195,15 @@ func (p *hostPlan) modify(ctx context.Context) {
 	p.keepInstalled(ctx)
 	p.planBridgeOrNetwork()
 	p.planReplacement(ctx)
-	if p.hasPendingWork() {
+	if p.private.hasPendingWork() {
 		p.markComputedUnknown()
 		p.replaceIfFailed()
 	}
-	if p.private.Unclaimed.IsClaimedBy(p.config.Tags, types.BoolNull()) {
+	if p.private.Unrecorded {
+		p.diags.AddAttributeWarning(path.Root("status"), fmt.Sprintf("VM host %s is recorded on its machine again", p.plan.Name.ValueString()),
+			"The machine lacks the tag maaslxd-host, or the address of its LXD server. A MAAS without VM hosts finds the VM host by them. The apply writes both.")
+	}
+	if p.private.Unrecorded || p.private.Unclaimed.IsClaimedBy(p.config.Tags, types.BoolNull()) {
 		p.plan.Status = types.StringUnknown() // the update records it
 	}
 	if !p.plan.CPUOvercommit.Equal(p.state.CPUOvercommit) {
@@ -208,12 +219,6 @@ func (p *hostPlan) modify(ctx context.Context) {
 	if len(p.replace) == 0 {
 		values.WarnSelectorStays(p.state.Selector, p.plan.Selector, "a host is made", p.state.Name, p.state.Hostname, p.diags)
 	}
-}
-
-// hasPendingWork tells whether an apply has work that no attribute shows. An earlier apply
-// left the host unfinished, MAAS has forgotten the VM host, or it was imported without a mark.
-func (p *hostPlan) hasPendingWork() bool {
-	return p.private.Pending || p.private.Foreign || p.private.Forgotten
 }
 
 // markComputedUnknown marks as unknown the values that change while a host is made.

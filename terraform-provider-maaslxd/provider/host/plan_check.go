@@ -15,7 +15,7 @@ import (
 // checks the whole spec of a new or replaced host, and only the names of a change in place.
 func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	b, err := r.client.Backend()
-	if err != nil || !r.client.Run.WantsPlanCheck() {
+	if err != nil || !r.client.Run.WantsPlanCheck(p.isReplacement || len(p.replace) > 0) {
 		return
 	}
 	ref, spec, doing := r.specToCheck(ctx, p)
@@ -37,7 +37,7 @@ func (r *hostResource) specToCheck(ctx context.Context, p hostPlan) (ref engine.
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.HostKey(name), Name: name}, "create"
+		ref, doing = engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: r.client.Run.SystemIDInState("VM host " + name)}, "create"
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
 // planDestroy checks that a VM host can be destroyed, before the run destroys anything else.
@@ -58,9 +59,7 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	defer cancel()
 	residents, err := listResidents(ctx, b, machine)
 	if err != nil {
-		if !errors.Is(err, engine.ErrGone) {
-			run.WarnPlanUnchecked(err, l.diags)
-		}
+		l.reportUnread(run, err)
 		return
 	}
 	ours, others := splitByMark(residents)
@@ -79,6 +78,18 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	case len(others) > 0 && !l.keepsMachine:
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
 			"force_destroy is set, and this configuration does not own these VMs on the host: %s.", strings.Join(others, ", ")))
+	}
+}
+
+// reportUnread reports that nobody knows which VMs are on the host. A VM host is not replaced then.
+func (l hostDestroy) reportUnread(run *client.Run, err error) {
+	switch {
+	case errors.Is(err, engine.ErrGone): // MAAS has no VM hosts
+	case l.isReplaced:
+		l.diags.AddError(fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name), diagnostics.ExplainError(err)+diagnostics.Paragraph(
+			"So it is not known which VMs are on it. The plan stops here, before anything is destroyed. "+client.DestroyAllHint))
+	default:
+		run.WarnPlanUnchecked(err, l.diags)
 	}
 }
 

@@ -139,6 +139,10 @@ func TestPlanOfHostChanges(t *testing.T) {
 			reason: "MAAS no longer has such a VM host.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
 			notes: privateState{Key: hostMade.Key, Forgotten: true}, unknown: both,
 		},
+		"Unrecorded": {
+			reason: "An apply records the VM host for a MAAS without VM hosts.", config: hostConfig,
+			notes: privateState{Key: hostMade.Key, Unrecorded: true}, unknown: []string{"status"}, warnings: 1,
+		},
 		"WithoutVMHosts": {
 			reason: "A MAAS without VM hosts misses none.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
 		},

@@ -26,6 +26,9 @@ type privateState struct {
 	// Forgotten: its LXD is no longer registered as a VM host. The next apply registers it
 	// again.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// Unrecorded: its machine lacks the tag or the address that a MAAS without VM hosts finds it
+	// by. The next apply writes them.
+	Unrecorded bool `json:"unrecorded,omitempty"`
 	// Moved: the state came from another provider, and has only the number of the VM host. The
 	// next refresh finds it.
 	Moved bool `json:"moved,omitempty"`
@@ -51,6 +54,8 @@ type privateState struct {
 // withObserved updates the notes with the observed host.
 func (n privateState) withObserved(h engine.Host) privateState {
 	n.Forgotten, n.Machine = h.VMHost.HostKey == "", h.Machine.SystemID
+	_, isRecorded := h.Machine.HostRecord()
+	n.Unrecorded = h.Finished && !n.Forgotten && !isRecorded && h.Machine.Status.Phase() == engine.PhaseDeployed
 	n.Image, n.Kernel = h.Machine.Image, h.Machine.Kernel
 	if h.FormerKey != "" && h.FormerKey == n.Key { // a run was killed after it had renamed the host
 		n.Key = h.Key
@@ -72,6 +77,12 @@ func (n privateState) afterUpdate(key engine.Key, h engine.Host, deployed *value
 		out.UserData = values.NewInstalledUserData(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}
 	return out
+}
+
+// hasPendingWork tells whether an apply has work that no attribute shows. An earlier apply
+// left the host unfinished, MAAS has forgotten the VM host, or it was imported without a mark.
+func (n privateState) hasPendingWork() bool {
+	return n.Pending || n.Foreign || n.Forgotten
 }
 
 // isGone tells whether the host of the notes no longer exists. Its machine was released, which
@@ -97,7 +108,8 @@ func readPrivateStateForPlan(ctx context.Context, private values.PrivateReader, 
 	n := readPrivateState(ctx, private, diags)
 	if n.Moved {
 		diags.AddError("The moved VM host was not refreshed",
-			"Its state comes from a "+canonicalHostType+" and has no other attributes yet. The first refresh reads them. Plan without -refresh=false.")
+			"Its state comes from a "+canonicalHostType+" and has no other attributes yet. The first refresh reads them. Plan without -refresh=false. "+
+				"If the plan did refresh, the configuration lacks this resource: give maaslxd_vm_host the keys of the former resource.")
 	}
 	return n
 }

@@ -28,7 +28,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	object := "VM host " + state.Name.ValueString()
-	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
+	doing := "read " + object + state.idText()
 	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return
@@ -37,7 +37,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.Fingerprint.ValueString())
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
-		reportReadError(ctx, resp, doing, err)
+		reportReadError(ctx, look, resp, doing, err)
 		return
 	}
 	first := n.Key == "" && !n.Foreign
@@ -57,14 +57,22 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
+// idText is the system id in brackets. A moved host has none until it is read.
+func (m hostModel) idText() string {
+	if !values.IsSet(m.ID) {
+		return ""
+	}
+	return " (" + m.ID.ValueString() + ")"
+}
+
 // reportReadError removes a host from the state if it is gone. Otherwise it says why the host
 // was not read.
-func reportReadError(ctx context.Context, resp *resource.ReadResponse, doing string, err error) {
+func reportReadError(ctx, look context.Context, resp *resource.ReadResponse, doing string, err error) {
 	if diagnostics.IsObjectGone(err) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	diagnostics.ReportError(&resp.Diagnostics, doing, err)
+	diagnostics.ReportRead(look, &resp.Diagnostics, doing, err)
 }
 
 // warnReleased warns that somebody has released the machine of a host.
@@ -74,8 +82,9 @@ func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 		h.Machine.Hostname, h.Machine.StatusName))
 }
 
-// observe observes the host of a state, and records its MAAS.
+// observe observes the host of a state, and records it and its MAAS.
 func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hostModel, n *privateState) (engine.Host, error) {
+	r.client.Run.NoteInState("VM host "+state.Name.ValueString(), state.ID.ValueString())
 	if n.Moved {
 		if err := checkMovedHost(ctx, b, state); err != nil {
 			return engine.Host{}, err
@@ -90,7 +99,7 @@ func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hos
 	var otherMAAS error
 	ours := err == nil && h.Key != "" && h.Key == n.Key
 	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, n.Key == "" && !n.Foreign, ours); otherMAAS != nil {
-		err = otherMAAS
+		return h, otherMAAS
 	}
 	return h, err
 }

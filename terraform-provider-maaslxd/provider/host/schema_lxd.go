@@ -33,7 +33,7 @@ func lxdAttribute() schema.Attribute {
 		Optional: true,
 		MarkdownDescription: "How LXD is set up at the first boot of a machine that is deployed, and the project for MAAS. **Changing the resulting " +
 			"setup replaces the host**, except `trusted_certificates`. Writing a default or removing a line changes nothing. A host that is " +
-			"adopted or given by address takes only `project` and, if adopted, `listen_port`.",
+			"adopted or given by address takes only `project`, `trusted_certificates` and, if adopted, `listen_port`.",
 		Attributes: lxdAttributes(),
 	}
 }
@@ -134,7 +134,7 @@ func lxdNetworksAttribute() schema.Attribute {
 			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC of the machine, for a `macvlan`."},
 			"ipv4_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
 			"ipv6_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv6 address of a `managed` bridge, written "+
-				"like `ipv4`. Default `none`."),
+				"like `ipv4_address`. Default `none`."),
 			"nat": schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
 		}},
 	}

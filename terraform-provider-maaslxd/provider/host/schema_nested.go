@@ -80,7 +80,7 @@ func hostComputedAttributes() map[string]schema.Attribute {
 		"system_id": text("The same as `id`."),
 		"hostname":  text("Hostname of that machine."),
 		"vm_host_id": schema.Int64Attribute{
-			Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null until it is registered.",
+			Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null until it is registered, and where MAAS has no VM hosts.",
 			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 		},
 		"lxd_address": schema.StringAttribute{

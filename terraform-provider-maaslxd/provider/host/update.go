@@ -19,6 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
 // Update changes in place what MAAS can change, registers a host that MAAS has forgotten, and
@@ -27,7 +28,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	u := readHostUpdate(ctx, req, diags)
-	wait, cancel := values.WithTimeout(ctx, u.plan.Timeouts.Update, updateTimeoutOf(u.plan), diags)
+	wait, cancel := values.WithTimeout(ctx, u.plan.Timeouts.Update, updateTimeoutOf(u.private), diags)
 	defer cancel()
 	if diags.HasError() {
 		return
@@ -35,11 +36,15 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	doing := fmt.Sprintf("update VM host %s (%s)", u.plan.Name.ValueString(), u.state.ID.ValueString())
 	b, spec, err := r.changedSpec(ctx, u.plan, u.config, u.state, u.private, diags)
 	switch {
-	case err != nil && !u.private.Pending && isStateOnlyChange(req): // this needs no key, and may be the way out
-		saveState(ctx, &resp.State, resp.Identity, u.plan, diags)
+	case !u.private.Pending && isStateOnlyChange(req) && (err != nil || !u.private.hasPendingWork() && !u.private.Unrecorded): // neither the key nor the LXD may be there, and this may be the way out
+		u.saveStateOnly(ctx, resp)
 		return
 	case err != nil:
 		diagnostics.ReportError(diags, doing, err)
+		return
+	}
+	r.client.PersistAdopter(u.private.Key, diags)
+	if diags.HasError() {
 		return
 	}
 	ref, release, err := r.holdForUpdate(wait, b, u, spec)
@@ -49,9 +54,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	defer release()
 	h, err := client.WaitAndLog(stepContext(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
-	if h.Machine.SystemID != "" {
-		u.private.MAAS = cmp.Or(b.EnsureMAASMark(ctx, diags), u.private.MAAS)
-	}
+	u.private.MAAS = r.client.MAASAfterUpdate(ctx, h.Machine.SystemID, u.private.MAAS, diags)
 	if err == nil {
 		u.saveFinished(ctx, spec, ref, h, resp)
 		return
@@ -93,10 +96,24 @@ func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u h
 	return ref, release, err
 }
 
+// saveStateOnly saves the plan of an update that calls nobody.
+func (u hostUpdate) saveStateOnly(ctx context.Context, resp *resource.UpdateResponse) {
+	diags := &resp.Diagnostics
+	u.plan.Status = u.state.Status
+	saveState(ctx, &resp.State, resp.Identity, u.plan, diags)
+	u.private.Unclaimed = u.unclaimed()
+	writePrivateState(ctx, resp.Private, u.private, diags)
+}
+
+// unclaimed are the imported attributes that the configuration still does not set.
+func (u hostUpdate) unclaimed() planmodifiers.Unclaimed {
+	return u.private.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": u.config.Tags})
+}
+
 // saveFinished saves the plan of a host after a complete update.
 func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref engine.Ref, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
-	u.private.Unclaimed = u.private.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": u.config.Tags})
+	u.private.Unclaimed = u.unclaimed()
 	u.plan.fillTrustedFingerprints(ctx, u.state, spec, h, diags)
 	u.plan.fill(ctx, h, diags)
 	saveState(ctx, &resp.State, resp.Identity, u.plan, diags)
@@ -115,13 +132,19 @@ func (u hostUpdate) saveUnfinished(ctx context.Context, spec engine.HostSpec, h 
 	writePrivateState(ctx, resp.Private, u.private.withObserved(h), diags)
 }
 
+// stateOnlyAttributes are attributes whose change calls nobody. The status is unknown in the plan
+// of a VM host that is recorded again.
+var stateOnlyAttributes = []tftypes.AttributePathStep{
+	tftypes.AttributeName("force_destroy"), tftypes.AttributeName("timeouts"), tftypes.AttributeName("status"),
+}
+
 // isStateOnlyChange tells whether the update changes only the state: how a later destroy
 // proceeds, and the timeouts.
 func isStateOnlyChange(req resource.UpdateRequest) bool {
 	changes, err := req.Plan.Raw.Diff(req.State.Raw)
 	return err == nil && !slices.ContainsFunc(changes, func(change tftypes.ValueDiff) bool {
 		steps := change.Path.Steps()
-		return len(steps) > 0 && steps[0] != tftypes.AttributeName("force_destroy") && steps[0] != tftypes.AttributeName("timeouts")
+		return len(steps) > 0 && !slices.Contains(stateOnlyAttributes, steps[0])
 	})
 }
 
@@ -145,7 +168,7 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 		return nil, engine.HostSpec{}, err
 	}
 	pair, err := keyPairFor(b, state, plan.trustedCertificates(ctx, new(diag.Diagnostics)))
-	if _, missing := b.Key.Load(); errors.Is(missing, engine.ErrNotFound) && !n.Pending && !n.Foreign && !n.Forgotten && isMAASOnlyChange(plan, state) && isComposedByMAAS(ctx, b) {
+	if _, missing := b.Key.Load(); errors.Is(missing, engine.ErrNotFound) && !n.hasPendingWork() && isMAASOnlyChange(plan, state) && isComposedByMAAS(ctx, b) {
 		pair, err = unknownKeyPair, nil // nothing calls the LXD
 	}
 	if err != nil {
@@ -188,8 +211,8 @@ func unionTags(state, plan hostModel) types.Set {
 }
 
 // updateTimeoutOf gives an unfinished host the time of a create.
-func updateTimeoutOf(plan hostModel) time.Duration {
-	if plan.Status.IsUnknown() {
+func updateTimeoutOf(n privateState) time.Duration {
+	if n.hasPendingWork() {
 		return hostCreateTimeout
 	}
 	return hostUpdateTimeout

@@ -50,7 +50,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 		checkVendorData(d.UserDataWO, diags)
 		if values.IsFullyKnown(ctx, d.StorageLayout) {
 			if err := d.Spec().ValidateStorage(); err != nil {
-				diagnostics.ReportError(diags, "deploy host "+config.Name.ValueString(), err)
+				diagnostics.ReportError(diags, "deploy "+values.ObjectTitle("VM host", config.Name), err)
 			}
 		}
 	}

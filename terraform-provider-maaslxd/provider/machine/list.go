@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
@@ -40,8 +41,8 @@ func (l *machineList) ListResourceConfigSchema(_ context.Context, _ list.ListRes
 		MarkdownDescription: "The bare metal of MAAS that is `Deployed`, whoever deployed it, for `terraform query`. An import takes one over as it " +
 			"is. VMs and VM hosts have lists of their own.",
 		Attributes: map[string]schema.Attribute{
-			"zone": schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this availability zone."},
-			"pool": schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this resource pool."},
+			"zone": values.ListFilterText("Only machines in this availability zone. If MAAS does not know it, the query fails."),
+			"pool": values.ListFilterText("Only machines in this resource pool. If MAAS does not know it, the query fails."),
 			"tags": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only machines with all of these tags."},
 			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only machines with a mark of this provider. `false`: only " +
 				"machines without one, which nothing manages yet."},
@@ -69,7 +70,9 @@ func (l *machineList) listMatching(ctx context.Context, m machineListModel, diag
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 		defer cancel()
-		found, err = listDeployedMetal(limited, b)
+		if err = b.CheckFilterNames(limited, fieldpath.Path{}, m.Zone, m.Pool); err == nil {
+			found, err = listDeployedMetal(limited, b)
+		}
 	}
 	if err != nil {
 		diagnostics.ReportError(diags, "list the machines", err)

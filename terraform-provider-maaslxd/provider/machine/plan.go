@@ -49,6 +49,9 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 		r.client.CheckPlannedMAAS(ctx, p.private.MAAS, "change machine "+p.state.Name.ValueString(), p.diags)
 	}
+	if p.state != nil && r.client != nil {
+		r.client.Run.NoteInState("machine "+p.state.Name.ValueString(), p.state.ID.ValueString())
+	}
 	if !p.diags.HasError() {
 		r.checkAgainstMAAS(ctx, p)
 	}

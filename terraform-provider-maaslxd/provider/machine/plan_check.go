@@ -16,7 +16,7 @@ import (
 // suitable. Of a change in place it checks only the names.
 func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	b, err := r.client.Backend()
-	if err != nil || !r.client.Run.WantsPlanCheck() {
+	if err != nil || !r.client.Run.WantsPlanCheck(p.isReplacement || len(p.replace) > 0) {
 		return
 	}
 	var ref engine.Ref
@@ -25,7 +25,7 @@ func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.MachineKey(name), Name: name}, "create"
+		ref, doing = engine.Ref{Key: r.client.MachineKey(name), Name: name, SystemID: r.client.Run.SystemIDInState("machine " + name)}, "create"
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:

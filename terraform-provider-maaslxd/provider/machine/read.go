@@ -33,13 +33,14 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	r.client.Run.NoteStateRead()
+	r.client.Run.NoteInState(object, state.ID.ValueString())
 	m, err := r.observe(look, b, state, &n)
 	switch {
 	case diagnostics.IsObjectGone(err):
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
-		diagnostics.ReportError(diags, doing, err)
+		diagnostics.ReportRead(look, diags, doing, err)
 		return
 	}
 	imported := n.isUnread()
@@ -76,7 +77,7 @@ func (r *machineResource) observe(ctx context.Context, b *client.Backend, state 
 	var otherMAAS error
 	ours := err == nil && markOf(m) != "" && markOf(m) == n.Key
 	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, n.isUnread(), ours); otherMAAS != nil {
-		err = otherMAAS
+		return m, otherMAAS
 	}
 	return m, err
 }

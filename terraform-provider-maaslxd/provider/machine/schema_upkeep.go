@@ -85,7 +85,7 @@ func hostnameProblem(name string) string {
 		return ""
 	case dotted:
 		return fmt.Sprintf("%q has a dot. The domain has its own attribute: write hostname = %q and domain = %q.", name, label, domain)
-	case name != strings.ToLower(name):
+	case name != strings.ToLower(name) && hostnameLabel.MatchString(strings.ToLower(name)):
 		return fmt.Sprintf("%q has upper-case letters. MAAS finds machines by lower-case hostnames only: write %q.", name, strings.ToLower(name))
 	default:
 		return fmt.Sprintf("%q is not a DNS label: 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end.", name)

@@ -29,6 +29,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	spec := plan.changedSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
 	defer cancel()
+	r.client.PersistAdopter(n.Key, diags)
 	if diags.HasError() {
 		return
 	}
@@ -36,9 +37,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	ref.NewKey = client.KeyAfterRename(ref.Key, client.MachineKeyName(plan.Name.ValueString()))
 	ref.Finished = !n.Pending && !n.Foreign
 	m, err := r.update(wait, ref, spec, n.MAAS)
-	if m.SystemID != "" {
-		n.MAAS = cmp.Or(r.client.EnsureMAASMark(ctx, diags), n.MAAS)
-	}
+	n.MAAS = r.client.MAASAfterUpdate(ctx, m.SystemID, n.MAAS, diags)
 	if err == nil {
 		n.Unclaimed = n.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 		plan.fill(ctx, m, diags)

@@ -32,7 +32,7 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 		values.CheckUserData("machine", d.UserDataWO, d.UserDataWOVersion, diags)
 		if values.IsFullyKnown(ctx, d.StorageLayout) && !d.Ephemeral.IsUnknown() {
 			if err := d.spec().ValidateStorage(); err != nil {
-				diagnostics.ReportError(diags, "deploy machine "+config.Name.ValueString(), err)
+				diagnostics.ReportError(diags, "deploy "+values.ObjectTitle("machine", config.Name), err)
 			}
 		}
 	}

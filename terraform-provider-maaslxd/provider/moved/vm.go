@@ -97,5 +97,6 @@ func (m VM) PlaceholderID() string {
 // of the VM would seem to change.
 func (m VM) AddUnreadError(diags *diag.Diagnostics) {
 	diags.AddError("The moved VM was not refreshed", fmt.Sprintf(
-		"The state of %s comes from a %s and has no other attributes yet. The first refresh reads them. Plan without -refresh=false.", m.describe(), m.Kind))
+		"The state of %s comes from a %s and has no other attributes yet. The first refresh reads them. Plan without -refresh=false. "+
+			"If the plan did refresh, the configuration lacks this resource: give maaslxd_vm the keys of the former resource.", m.describe(), m.Kind))
 }

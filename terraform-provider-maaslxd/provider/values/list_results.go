@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -24,6 +26,11 @@ func ListResults[Object any](req list.ListRequest, found []Object, diags diag.Di
 			}
 		}
 	}
+}
+
+// ListFilterText is a text in the filter of a list resource.
+func ListFilterText(description string) schema.Attribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{NotEmpty()}}
 }
 
 // MatchesFilter tells whether an object is in the zone and the pool of a filter, and has all

@@ -36,7 +36,7 @@ func storageLayoutAttribute() schema.SingleNestedAttribute {
 			"type": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Layout by MAAS's name. `flat`: one partition. `lvm`: a logical volume. `bcache`: cached by the smallest other " +
-					"disk tagged `ssd`. `custom`: as a commissioning script of the site left it. `vmfs6` and `vmfs7`: for VMware ESXi.",
+					"disk tagged `ssd`. `custom`: as a commissioning script of the site left it. `vmfs6` and `vmfs7`: for VMware ESXi, on a `maaslxd_machine` only.",
 			},
 			"root_disk": schema.StringAttribute{
 				Optional:            true,

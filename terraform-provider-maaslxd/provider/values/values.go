@@ -43,6 +43,15 @@ func isWellFormed(ctx context.Context, v attr.Value) bool {
 	return !slices.ContainsFunc(parts, func(part attr.Value) bool { return !isWellFormed(ctx, part) })
 }
 
+// ObjectTitle names an object for a message: its kind and name. In a configuration the name may
+// be unknown.
+func ObjectTitle(kind string, name types.String) string {
+	if !IsSet(name) {
+		return "the " + kind
+	}
+	return kind + " " + name.ValueString()
+}
+
 // OptionalID is null for 0.
 func OptionalID(id int) types.Int64 {
 	if id == 0 {

@@ -157,7 +157,7 @@ func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostic
 	}
 	err := engine.ValidateInterfaces(interfaceSpecs(ctx, interfaces), !config.Deploy.IsNull() && !config.Deploy.IsUnknown())
 	if err != nil {
-		diagnostics.ReportError(diags, "make interfaces of VM "+config.Name.ValueString(), err)
+		diagnostics.ReportError(diags, "make interfaces of "+values.ObjectTitle("VM", config.Name), err)
 	}
 }
 

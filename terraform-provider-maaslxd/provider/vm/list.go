@@ -3,7 +3,7 @@ package vm
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleet"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
@@ -41,9 +42,9 @@ func (l *vmList) ListResourceConfigSchema(_ context.Context, _ list.ListResource
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The VMs on the VM hosts of MAAS, whoever made them, for `terraform query`. An import takes one over as it is.",
 		Attributes: map[string]schema.Attribute{
-			"vm_host": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs on this VM host: its name or id, or the system id of its machine."},
-			"zone":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs in this availability zone."},
-			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs in this resource pool."},
+			"vm_host": values.ListFilterText("Only VMs on this VM host: its name or id, or the system id of its machine. If MAAS does not know it, the query fails."),
+			"zone":    values.ListFilterText("Only VMs in this availability zone. If MAAS does not know it, the query fails."),
+			"pool":    values.ListFilterText("Only VMs in this resource pool. If MAAS does not know it, the query fails."),
 			"tags":    schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only VMs with all of these tags."},
 			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only VMs with a mark of this provider. `false`: only VMs without one, which nothing manages yet."},
 		},
@@ -77,6 +78,10 @@ func (l *vmList) listMatching(ctx context.Context, m vmListModel, diags *diag.Di
 		diagnostics.ReportError(diags, doing, err)
 		return nil, nil
 	}
+	if err := errors.Join(client.CheckFilterHost(fieldpath.Path{}, m.VMHost, all.Hosts), b.CheckFilterNames(limited, fieldpath.Path{}, m.Zone, m.Pool)); err != nil {
+		diagnostics.ReportError(diags, doing, err)
+		return nil, nil
+	}
 	if all.VMsError != nil {
 		diags.AddWarning("VMs may be missing", diagnostics.ExplainError(all.VMsError))
 	}
@@ -85,9 +90,6 @@ func (l *vmList) listMatching(ctx context.Context, m vmListModel, diags *diag.Di
 		if m.VMHost.IsNull() || h.MatchesName(m.VMHost.ValueString()) {
 			hosts[h.HostKey] = true
 		}
-	}
-	if len(hosts) == 0 && !m.VMHost.IsNull() {
-		diags.AddAttributeError(path.Root("vm_host"), "No such VM host", fmt.Sprintf("MAAS knows no VM host %s.", m.VMHost))
 	}
 	return b, slices.DeleteFunc(slices.Clone(all.VMs), func(vm fleet.VM) bool { return !m.matchesVM(vm) || !m.VMHost.IsNull() && !hosts[vm.HostKey] })
 }

@@ -100,7 +100,8 @@ func checkHostOrPlacement(config vmModel, diags *diag.Diagnostics) {
 			"vm_host names one VM host, and placement lets the provider choose. Remove one of them.")
 	case host.IsNull() && place.IsNull():
 		diags.AddAttributeError(path.Root("vm_host"), "Neither a VM host nor a placement",
-			"Name a VM host with vm_host, or describe the VM hosts that may get it with placement: placement = {} takes any that has room.")
+			"Name a VM host with vm_host, or describe the VM hosts that may get it with placement: placement = {} takes any that has room. If the "+
+				"configuration has a vm_host, its value is null: use the id of the maaslxd_vm_host, because vm_host_id is null where MAAS has no VM hosts.")
 	}
 }
 

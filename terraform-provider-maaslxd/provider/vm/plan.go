@@ -36,7 +36,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 	resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	if !p.diags.HasError() {
-		p.replacement = r.client.NotePlanned("VM ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags)
+		notePlan(r.client, &p)
 		if p.replacement.IsReplaced {
 			p.private = readPrivateState(ctx, req.Private, p.diags)
 			refuseTakenOver(p.plan.Name.ValueString(), p.private, p.diags)
@@ -46,9 +46,6 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 			r.client.CheckPlannedMAAS(ctx, p.private.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
 			refuseTakenOver(p.state.Name.ValueString(), p.private, p.diags)
 		}
-		if p.state != nil && r.client != nil {
-			r.client.Run.NoteVMInState(p.state.Name.ValueString(), p.plan.Name.ValueString(), p.state.inState(p.private))
-		}
 		if !p.diags.HasError() {
 			r.checkAgainstMAAS(ctx, p)
 		}
@@ -56,12 +53,29 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 }
 
+// notePlan records the plan for the other plans of the run.
+func notePlan(c *client.Client, p *vmPlan) {
+	p.replacement = c.NotePlanned("VM ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags)
+	if p.state == nil || c == nil {
+		return
+	}
+	c.Run.NoteVMInState(p.state.Name.ValueString(), p.plan.Name.ValueString(), p.state.inState(p.private))
+	c.Run.VMNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+	if len(p.replace) == 0 && values.IsSet(p.plan.Name) && !p.plan.Name.Equal(p.state.Name) {
+		c.Run.NoteRename("VM "+p.plan.Name.ValueString(), p.state.ID.ValueString(), p.diags)
+	}
+}
+
 // planDestroy refuses to destroy a VM if the apply would refuse it.
 func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
 	r.client.WarnLeftBehind(ctx, diags)
-	var name types.String
+	var id, name types.String
 	var protected types.Bool
+	diags.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
 	diags.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
+	if r.client != nil {
+		r.client.Run.VMNames.NotePlan(id.ValueString(), "")
+	}
 	diags.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
 	n := readPrivateStateForPlan(ctx, req.Private, diags)
 	values.RefuseDestroy("VM "+name.ValueString(), protected.ValueBool() || n.ProtectionApplied, diags)

@@ -2,9 +2,11 @@ package vm
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -17,8 +19,12 @@ import (
 // in place. Values that are not known yet are not checked.
 func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	b, err := r.client.Backend()
-	// Without an answer, only a forced replacement is refused. So only that is asked for again.
-	if err != nil || !r.client.Run.WantsPlanCheck() && (!p.replacement.IsForced || r.client.Run.IsApplying()) {
+	if err != nil {
+		return
+	}
+	// A tainted VM is planned only as new, but the state has it.
+	replaces := p.replacement.IsReplaced || len(p.replace) > 0 || p.state == nil && r.client.Run.VMInState(p.plan.Name.ValueString()).SystemID != ""
+	if !r.client.Run.WantsPlanCheck(replaces) {
 		return
 	}
 	ref, spec, doing := r.specToCheck(ctx, p)
@@ -31,10 +37,21 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 		spec.Placement.Strategy = "" // one of the new hosts may have room
 	}
 	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", IsForced: p.replacement.IsForced, Run: &r.client.Run, Diags: p.diags}
-	v.AddDiagnostics(b.VMs.Check(ctx, ref, spec), func() bool { return p.replacement.IsReplaced || hasFinishedVM(ctx, b, ref) })
+	found, remakes := r.client.Run.VMNames.WithoutFreed(ctx, b.VMs.Check(ctx, ref, spec), spec.Name)
+	v.AddDiagnostics(found, func() bool { return replaces || hasFinishedVM(ctx, b, ref) })
+	if doing == "create" && !p.replacement.IsReplaced && (remakes || ref.SystemID != "" && r.client.Run.VMNames.Destroys(ctx, ref.SystemID)) {
+		warnMadeAnew(p.plan.Name.ValueString(), p.diags)
+	}
 	if doing != "update" {
 		r.client.Run.CheckVMNeed(ctx, b, spec, v)
 	}
+}
+
+// warnMadeAnew warns that another resource of the configuration loses the VM of this name.
+func warnMadeAnew(name string, diags *diag.Diagnostics) {
+	diags.AddAttributeWarning(path.Root("name"), "VM "+name+" will be made anew, with new disks", fmt.Sprintf(
+		"The plan destroys a VM %s, and makes another one of this name. The data on its disks are lost.\n\n"+
+			"If you only moved the resource in the configuration, for example from count to for_each, write a moved block.", name))
 }
 
 // specToCheck is the part of a plan that the engine can check, with its verb. There is none if
@@ -55,7 +72,7 @@ func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref,
 			}
 		}
 		spec.AddedInterfaces = interfacePlan{&p}.knownAdded(ctx)
-		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" && len(spec.AddedInterfaces) == 0 {
+		if spec.Name == "" && spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" && len(spec.AddedInterfaces) == 0 {
 			return ref, spec, ""
 		}
 		return r.ref(*p.state, p.private), spec, "update"
@@ -93,7 +110,7 @@ func (p vmPlan) knownSpec(ctx context.Context) engine.VMSpec {
 	return spec
 }
 
-// changedNames are the names of zone, pool, domain and image that an update in place sets.
+// changedNames are the names of VM, zone, pool, domain and image that an update in place sets.
 func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 	changed := func(plan, state types.String) string {
 		if !values.IsSet(plan) || plan.Equal(state) {
@@ -102,6 +119,7 @@ func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 		return plan.ValueString()
 	}
 	spec := engine.VMSpec{
+		Name: changed(p.plan.Name, p.state.Name),
 		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
 	}
 	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && (p.changesTriggers || p.state.Deploy.IsNull()) {

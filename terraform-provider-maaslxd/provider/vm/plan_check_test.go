@@ -20,7 +20,8 @@ func TestWantedOfPlan(t *testing.T) {
 			Cores: types.Int64Value(2), MemoryMiB: types.Int64Value(2048),
 		}
 	}
-	had := vm("az1")
+	had, renamed := vm("az1"), vm("az1")
+	renamed.Name = types.StringValue("api-1")
 	cases := map[string]struct {
 		reason string
 		plan   vmPlan
@@ -32,6 +33,7 @@ func TestWantedOfPlan(t *testing.T) {
 		"Create":  {"The whole spec of a new VM is checked.", vmPlan{plan: vm("az1"), config: vm("az1")}, "create", "", "h1", "az1"},
 		"Replace": {"So is that of a replaced VM, whose own names do not count as taken.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1"), replace: path.Paths{path.Root("disks")}}, "replace", "4y3h7n", "h1", "az1"},
 		"Zone":    {"Only the names of a change in place are checked.", vmPlan{state: &had, plan: vm("az2"), config: vm("az2")}, "update", "4y3h7n", "", "az2"},
+		"Rename":  {"So is a new name, which another VM may have.", vmPlan{state: &had, plan: renamed, config: renamed}, "update", "4y3h7n", "", ""},
 		"Nothing": {"A plan without a change checks nothing.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1")}, "", "", "", ""},
 	}
 	for name, tc := range cases {
@@ -42,6 +44,9 @@ func TestWantedOfPlan(t *testing.T) {
 			ref, spec, doing := r.specToCheck(t.Context(), tc.plan)
 			if doing != tc.doing || ref.SystemID != tc.id || spec.Host != tc.host || spec.Zone != tc.zone {
 				t.Errorf("%s\ngot %q of %q with %+v", tc.reason, doing, ref.SystemID, spec)
+			}
+			if isRename := tc.plan.state != nil && !tc.plan.plan.Name.Equal(had.Name); isRename && spec.Name != "api-1" {
+				t.Errorf("%s\ngot the name %q", tc.reason, spec.Name)
 			}
 			if tc.id != "" && ref.Key != engine.Key("default/web-1") {
 				t.Errorf("%s\ngot the key %q, want that of the state", tc.reason, ref.Key)

@@ -115,9 +115,9 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"placement"}, warnings: 1,
 		},
 		"PlacedOtherwiseAndLarger": {
-			reason: "A replaced VM is placed by the new placement, without a warning.",
+			reason: "A replaced VM is placed by the new placement. Only the size gives a warning.",
 			config: placedConfig.WithChanges(object{"placement": object{"zone": "az2"}, "cores": 4}), state: placedState,
-			changed: []string{"cores", "placement"}, replaces: []string{"cores"},
+			changed: []string{"cores", "placement"}, replaces: []string{"cores"}, warnings: 1,
 		},
 		"PlacementToItsHost": {
 			reason: "Naming the chosen host changes nothing.",
@@ -140,12 +140,12 @@ func TestPlanOfChanges(t *testing.T) {
 		"Cores": {
 			reason: "MAAS cannot resize a VM.",
 			config: readyConfig.WithChanges(object{"cores": 4}), state: readyState,
-			changed: []string{"cores"}, replaces: []string{"cores"},
+			changed: []string{"cores"}, replaces: []string{"cores"}, warnings: 1,
 		},
 		"Memory": {
 			reason: "MAAS cannot resize a VM.",
 			config: readyConfig.WithChanges(object{"memory_mib": 4096}), state: readyState,
-			changed: []string{"memory_mib"}, replaces: []string{"memory_mib"},
+			changed: []string{"memory_mib"}, replaces: []string{"memory_mib"}, warnings: 1,
 		},
 		"PinnedCores": {
 			reason: "Two pinned cores are not the same as any two cores.",
@@ -428,7 +428,7 @@ func TestPlanOfChanges(t *testing.T) {
 		"MayStopOnMAAS": {
 			reason: "Where MAAS composes VMs, stopping one does not help.",
 			config: deployedConfig.WithChanges(object{"allow_stopping_for_update": true, "memory_mib": 4096}), state: deployedState,
-			changed: []string{"allow_stopping_for_update", "memory_mib"}, replaces: []string{"memory_mib"},
+			changed: []string{"allow_stopping_for_update", "memory_mib"}, replaces: []string{"memory_mib"}, warnings: 1,
 		},
 		"CutOffWhileStopped": {
 			reason: "An update turned the VM off and was interrupted. The next apply turns it on.",

@@ -83,11 +83,11 @@ func (m *vmModel) refreshPower(vm engine.VM) {
 	}
 }
 
-// planPowerOn continues an update that turned the VM off and was interrupted.
+// planPowerOn continues an update that turned the VM off and did not end.
 func (p *vmPlan) planPowerOn() {
 	p.plan.Status = types.StringUnknown()
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM is turned on again", fmt.Sprintf(
-		"An update turned %s off to change it, and was interrupted. This plan continues it.", p.state.Name.ValueString()))
+		"An update turned %s off to change it, and did not end. The apply makes sure that it runs.", p.state.Name.ValueString()))
 }
 
 // readPower asks whether a VM is on.

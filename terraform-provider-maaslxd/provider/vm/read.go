@@ -47,7 +47,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
-		diagnostics.ReportError(diags, doing, err)
+		diagnostics.ReportRead(look, diags, doing, err)
 		return
 	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
@@ -80,7 +80,7 @@ func (r *vmResource) observe(ctx context.Context, b *client.Backend, state vmMod
 	}
 	var otherMAAS error
 	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, state.Name.IsNull(), err == nil && vm.Ours); otherMAAS != nil {
-		err = otherMAAS
+		return vm, otherMAAS
 	}
 	return vm, err
 }
@@ -153,7 +153,7 @@ func warnFailed(vm engine.VM, n privateState, diags *diag.Diagnostics) {
 	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` replaces it."
 	switch {
 	case n.Ran && (vm.Status == engine.StatusFailedDeployment || diagnostics.HasReleaseFailed(vm.StatusName)):
-		detail = "It ran before, so the plan leaves it alone. A change of redeploy_triggers deploys it again. So does an apply after somebody has " +
+		detail = "It ran before, so the plan does not replace it. A change of redeploy_triggers deploys it again. So does an apply after somebody has " +
 			"released it in MAAS. `terraform apply -replace=ADDRESS` replaces it."
 	case n.Pending && !n.Ran && diagnostics.HasMAASGivenUp(vm.StatusName):
 		detail = "It was never finished, so the plan replaces it."

@@ -136,7 +136,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
-			p.warnDisksLost(rule.attribute)
+			p.warnReplacedForSize(ctx, rule.attribute)
 			interfacePlan{p}.warnReplacement(rule.attribute)
 		}
 	}
@@ -158,17 +158,34 @@ func (p *vmPlan) changesPinnedCores() bool {
 	return !had.IsNull() || want.IsUnknown() || len(p.private.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.private.PinnedCores)
 }
 
-// warnDisksLost warns that a change of the disks destroys the existing ones: you may not
-// expect that when you add an empty disk.
-func (p *vmPlan) warnDisksLost(attribute string) {
-	if attribute != "disks" {
+// warnReplacedForSize warns that a change of the size destroys the existing disks: you may not
+// expect that when you add memory or an empty disk, or allow to stop the VM.
+func (p *vmPlan) warnReplacedForSize(ctx context.Context, attribute string) {
+	if !slices.Contains([]string{"cores", "memory_mib", "disks"}, attribute) || p.diags.HasError() {
 		return
 	}
-	p.diags.AddAttributeWarning(path.Root("disks"), "The VM will be replaced, with all its disks", fmt.Sprintf(
-		"This change of the disks cannot be made in place. So the plan deletes %s with the data on its disks, and makes a new VM. Removing or "+
-			"shrinking a disk, or changing its storage pool, needs a new VM. Where VMs are made in LXD itself, a disk grows in place. You can also "+
-			"add one in place whose name follows those of the others.", p.state.Name.ValueString()))
+	inLXD, err := p.makesVMsInLXD(ctx)
+	var why string
+	switch {
+	case errors.Is(err, client.ErrUnknownConfig):
+		why = "The configuration of the provider is not known yet, and so not whether " + attribute + " changes in place."
+	case err != nil:
+		return // the plan says that MAAS does not answer
+	case !inLXD:
+		why = "MAAS makes the VMs here, and changes no " + sizeWords[attribute] + " of an existing VM, also with allow_stopping_for_update. " +
+			"Where the provider makes the VMs in LXD, a VM can become larger in place: see docs/guides/day-two.md, Change the size."
+	case attribute == "disks":
+		why = "A disk that is removed or shrunk, or changes its storage pool, needs a new VM. So does a new disk whose name does not follow those of the others."
+	default:
+		return // another attribute replaces it, and is in the plan
+	}
+	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", fmt.Sprintf(
+		"This change of %s cannot be made in place. So the plan deletes %s with the data on its disks, and makes a new VM.\n\n%s",
+		attribute, p.state.Name.ValueString(), why))
 }
+
+// sizeWords are the words for the attributes of a size.
+var sizeWords = map[string]string{"cores": "cores", "memory_mib": "memory", "disks": "disk"}
 
 // changesProfile tells whether the VM gets another profile. Where MAAS makes VMs that is
 // impossible, and the plan destroys no VM for it.

@@ -183,7 +183,7 @@ func deployAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "The system to install. Without it the VM stays `Ready`, for others to deploy. Adding it to a VM on which nothing is " +
-			"installed deploys that VM in place, also if somebody has released it. **Changing or removing it replaces the VM**: a reinstall would " +
+			"installed deploys that VM in place, also if somebody has released it. **Changing or removing it replaces the VM**, unless `redeploy_triggers` changes, too: a reinstall would " +
 			"destroy the data on its disks anyway.",
 		Attributes: deployAttributes(),
 	}
@@ -221,7 +221,7 @@ func deployAttributes() map[string]schema.Attribute {
 		},
 		"user_data_wo_version": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "Version number of `user_data_wo`. Changing it replaces the VM, which then starts with the new user-data. The first " +
+			MarkdownDescription: "Version number of `user_data_wo`. Changing it replaces the VM, unless `redeploy_triggers` changes, too. The VM then starts with the new user-data. The first " +
 				"number also replaces a VM that was installed without user-data: cloud-init runs it at the first boot only. If you remove it, the VM " +
 				"keeps what it was installed with.",
 		},

@@ -102,7 +102,8 @@ func (p *vmPlan) canResizeInPlace(ctx context.Context) bool {
 	}
 	can, err := p.makesVMsInLXD(ctx)
 	if err != nil && !errors.Is(err, client.ErrUnknownConfig) {
-		diagnostics.ReportError(p.diags, "find out whether the size of VM "+p.state.Name.ValueString()+" changes in place", err)
+		p.diags.AddError("Cannot find out whether the size of VM "+p.state.Name.ValueString()+" changes in place", diagnostics.ExplainError(err)+diagnostics.Paragraph(
+			"The plan stops here, because a VM whose size cannot change in place is replaced. Plan again when MAAS answers, or keep the former size. "+client.DestroyAllHint))
 	}
 	return err == nil && can
 }
@@ -128,8 +129,8 @@ func (p *vmPlan) refuseRunning(ctx context.Context) {
 		return
 	}
 	p.diags.AddAttributeError(at, "Cannot update VM "+name, fmt.Sprintf(
-		"%s runs, and must be stopped to change %s.\n\nSet allow_stopping_for_update = true, and the update turns it off and on again. Or first turn "+
-			"the machine off in MAAS, and plan again. It keeps its disks. %s", name, what, client.DestroyAllHint))
+		"%s runs, and must be stopped to change %s.\n\nSet allow_stopping_for_update = true, and the update turns it off and on again. Or set power_state = "+
+			"\"stopped\", which turns it off and leaves it off. It keeps its disks. %s", name, what, client.DestroyAllHint))
 }
 
 // changeNeedingStop names the attribute, and the part of it, that changes in place and needs a

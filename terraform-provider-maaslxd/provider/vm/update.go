@@ -31,15 +31,14 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
 	defer cancel()
 	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, private: n, listSubnets: r.client.Subnets, diags: diags}}.splitAddedInterfaces(wait, &spec)
+	r.client.PersistAdopter(n.Key, diags)
 	if diags.HasError() {
 		return
 	}
 	ref := r.ref(state, n)
 	ref.NewKey, ref.Finished = client.KeyAfterRename(ref.Key, spec.Name), !hasPendingWork(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
-	if vm.SystemID != "" {
-		n.MAAS = cmp.Or(r.client.EnsureMAASMark(ctx, diags), n.MAAS)
-	}
+	n.MAAS = r.client.MAASAfterUpdate(ctx, vm.SystemID, n.MAAS, diags)
 	if err == nil {
 		n.Unclaimed = n.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 		warnUnplannedStatus(plan, vm, diags)

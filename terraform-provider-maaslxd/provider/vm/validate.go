@@ -32,7 +32,7 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	}
 	checkHostOrPlacement(config, &resp.Diagnostics)
 	checkAnnotations(config, &resp.Diagnostics)
-	config.settings().Validate(ctx, config.Name.ValueString(), &resp.Diagnostics)
+	config.settings().Validate(ctx, values.ObjectTitle("VM", config.Name), &resp.Diagnostics)
 	checkProtection(config, &resp.Diagnostics)
 	checkTriggers(config, &resp.Diagnostics)
 	checkPower(config, config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
@@ -98,7 +98,7 @@ func vmNameProblem(name string) string {
 	case strings.Contains(name, "."):
 		label, domain, _ := strings.Cut(name, ".")
 		return fmt.Sprintf("%q has a dot. LXD refuses it in the name of a VM; the domain has its own attribute: write name = %q and domain = %q.", name, label, domain)
-	case name != strings.ToLower(name):
+	case name != strings.ToLower(name) && hostnameLabel.MatchString(strings.ToLower(name)):
 		return fmt.Sprintf("%q has upper-case letters. MAAS finds machines by lower-case hostnames only: write %q.",
 			name, strings.ToLower(name))
 	case hostnameLabel.MatchString(name) && name[0] <= '9':

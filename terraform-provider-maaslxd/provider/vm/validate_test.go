@@ -107,7 +107,7 @@ func TestBadInput(t *testing.T) {
 		"OptionOwn":        {"The attribute cores exists for it.", object{"config": object{"limits.cpu": "4"}}, "config", "cores and pinned_cores"},
 		"OptionTypo":       {"LXD would refuse it during the apply.", object{"config": object{"boot.autostrat": "true"}}, "config", "An LXD profile may set others"},
 		"OptionValue":      {"LXD would refuse this value, too.", object{"config": object{"boot.autostart": "yes please"}}, "config", "true or false"},
-		"OptionEmpty":      {"LXD takes it for a removal.", object{"config": object{"user.team": ""}}, "config", "Remove it from the configuration"},
+		"OptionEmpty":      {"LXD takes it for a removal.", object{"config": object{"user.team": ""}}, "config", "Leave the key out"},
 		"Options":          {reason: "These are typical options.", bad: object{"config": object{"user.team": "a", "security.secureboot": "true"}}},
 		"DeviceType":       {"Disks have an attribute of their own.", object{"devices": object{"data": object{"type": "disk"}}}, "devices", `"gpu" "pci" "tpm" "usb"`},
 		"DeviceName":       {"It is the name of an interface.", object{"devices": object{"eth0": object{"type": "tpm"}}}, "devices", "Choose another name"},

@@ -74,7 +74,7 @@ func imageViews(w *world.World) []rest.Object {
 		if !known {
 			r = world.Release{Version: "1.0", Title: series}
 		}
-		for _, architecture := range w.Architectures {
+		for _, architecture := range world.ArchitecturesOf(w, image) {
 			if system == "custom" {
 				add(image, rest.Object{"type": "Uploaded", "name": series, "architecture": architecture + "/generic", "title": "", "subarches": "generic"})
 				continue

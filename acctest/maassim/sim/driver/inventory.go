@@ -69,7 +69,7 @@ func realMachineAt(w *world.World, address string) *world.Machine {
 // newRealServer is MAAS's knowledge of the LXD after that.
 func newRealServer(w *world.World, m *world.Machine, b *world.BMC, found *realInventory) *world.LXD {
 	l := &world.LXD{
-		Address: world.NormalizeLXDAddress(b.Address), Name: m.Hostname, Condition: world.ConditionOK, Version: found.server.Environment.ServerVersion,
+		Address: world.NormalizeLXDAddress(b.Address), Name: m.Hostname, Condition: world.ConditionOK, Architecture: m.Architecture, Version: found.server.Environment.ServerVersion,
 		Cores: int(found.resources.CPU.Total), MemoryMiB: int64(found.resources.Memory.Total >> 20),
 		Trusted: []daemon.Trust{{Certificate: b.Certificate, Restricted: true, Projects: []string{b.Project}}},
 		Osystem: m.Osystem, Series: m.Series, MAC: m.NICs[0].MAC, BridgeMACs: map[*world.Subnet]string{},

@@ -23,7 +23,7 @@ var maasProject = map[string]string{
 
 // BorrowHost gives a host of the model a real LXD, if there is a lender.
 func BorrowHost(w *world.World, l *world.LXD, name, project, password string) error {
-	if w.Keeper.Lender == nil {
+	if !canBorrow(w, l) {
 		return nil
 	}
 	var bridges []world.LXDBridge
@@ -46,12 +46,18 @@ func BorrowHost(w *world.World, l *world.LXD, name, project, password string) er
 	return nil
 }
 
+// canBorrow tells whether a real LXD can stand in for the server: there is a lender, whose
+// LXDs are amd64.
+func canBorrow(w *world.World, l *world.LXD) bool {
+	return w.Keeper.Lender != nil && l.Architecture == world.DefaultArchitecture
+}
+
 // BorrowMetal gives a machine that has run its user-data a real LXD with the wanted
 // set-up, if there is a lender. Time passes meanwhile. It returns false if the machine has
 // changed since.
 func BorrowMetal(m *world.Machine, l *world.LXD, b *boot.LXD) bool {
 	w := m.World
-	if w.Keeper.Lender == nil {
+	if !canBorrow(w, l) {
 		return true
 	}
 	w.Keeper.BeginHandler()

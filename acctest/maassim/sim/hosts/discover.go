@@ -30,7 +30,7 @@ func DiscoverHost(w *world.World, h *world.VMHost, l *world.LXD) {
 	}
 	h.Version = l.Version
 	h.Capabilities = []string{"composable", "dynamic_local_storage", "over_commit", "storage_pools"}
-	h.Architectures = []string{"amd64/generic"}
+	h.Architectures = []string{l.Architecture}
 	h.Pools = l.Pools
 	if h.DefaultPool == "" || !l.HasPool(h.DefaultPool) {
 		h.DefaultPool = l.DefaultPool()
@@ -55,6 +55,7 @@ func findOrMakeHostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world
 			name = w.RandomName()
 		}
 		m = w.NewMachine(name)
+		m.Architecture = l.Architecture
 		m.Owner = w.Users[0]
 		m.AddNIC(l.MAC, nil)
 		m.AddDisk(274877906944, "", nil, "")
@@ -199,7 +200,7 @@ func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
 // newVM is the machine record of an instance, with the host's tags and without disks.
 func newVM(w *world.World, hostname string, h *world.VMHost, i *world.Instance) *world.Machine {
 	m := w.NewMachine(hostname)
-	m.PowerType, m.PowerState, m.UEFI = "lxd", "off", true
+	m.PowerType, m.PowerState, m.UEFI, m.Architecture = "lxd", "off", true, i.Server.Architecture
 	m.BMC, m.Instance, m.VMID, m.Parent = h.BMC, i.Name, w.NextID("virtualmachine"), h.Machine
 	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
 	m.NUMA = world.NUMANode{Cores: i.Cores, MemoryMiB: i.MemoryMiB}

@@ -95,7 +95,7 @@ func serveLXD(m *world.Machine, b *boot.LXD) bool {
 		b.Listen = port
 	}
 	l := &world.LXD{
-		Address: net.JoinHostPort(host, port), Name: m.Hostname, Condition: world.ConditionOK, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
+		Address: net.JoinHostPort(host, port), Name: m.Hostname, Condition: world.ConditionOK, Architecture: m.Architecture, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
 		Version: b.Version, Pools: b.StoragePools(), Password: b.Password, Trusted: b.Trusted, Osystem: m.Osystem,
 		Series: m.Series, MAC: m.NICs[0].MAC, BridgeMACs: map[*world.Subnet]string{}, Projects: map[string]map[string]*world.Instance{},
 		Metal: m, Listen: b.Listen, LXDObjects: world.NewLXDObjects(),

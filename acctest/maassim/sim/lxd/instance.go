@@ -32,14 +32,14 @@ func instanceRoutes() (routes []Route) {
 func viewInstance(i *world.Instance) api.Instance {
 	return api.Instance{
 		Name: i.Name, Description: i.Description, Status: i.InstanceStatus().String(), StatusCode: i.InstanceStatus(), CreatedAt: i.CreatedAt,
-		LastUsedAt: i.StartedAt, Location: "none", Type: world.VMType, Project: i.Project, Architecture: "x86_64", Profiles: rest.NonNilList(i.Profiles),
+		LastUsedAt: i.StartedAt, Location: "none", Type: world.VMType, Project: i.Project, Architecture: i.Server.KernelArchitecture(), Profiles: rest.NonNilList(i.Profiles),
 		Config: i.LocalConfig(), Devices: i.Devices, ExpandedConfig: i.ExpandedConfig(), ExpandedDevices: i.ExpandedDevices(),
 	}
 }
 
 // etagParts are the fields of an instance that can be changed.
 func etagParts(i *world.Instance) []any {
-	return []any{"x86_64", i.LocalConfig(), i.Devices, false, i.Profiles}
+	return []any{i.Server.KernelArchitecture(), i.LocalConfig(), i.Devices, false, i.Profiles}
 }
 
 // viewFull is the instance with its state.

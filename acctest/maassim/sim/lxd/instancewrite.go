@@ -72,6 +72,9 @@ func (c *Call) newInstance(in api.InstancesPost) (*world.Instance, error) {
 	case old != nil:
 		return nil, operationError(`Failed creating instance record: Add instance info to the database: This "instances" entry already exists`)
 	}
+	if in.Architecture != "" && !slices.Contains(l.KernelArchitectures(), in.Architecture) {
+		return nil, operationError("Failed creating instance record: Requested architecture isn't supported by this host")
+	}
 	if problem := configProblem(l, in.Config); problem != "" {
 		return nil, operationErrorf("Failed creating instance record: %s", problem)
 	}

@@ -74,9 +74,9 @@ func environment(c *Call) (api.ServerEnvironment, *rest.Reply) {
 		return api.ServerEnvironment{}, &bad
 	}
 	e := api.ServerEnvironment{
-		Addresses: l.Addresses(), Architectures: []string{"x86_64", "i686"}, Certificate: shown.Certificate,
+		Addresses: l.Addresses(), Architectures: l.KernelArchitectures(), Certificate: shown.Certificate,
 		CertificateFingerprint: daemon.Fingerprint(shown.Certificate), Driver: "lxc | qemu", DriverVersion: "5.0.2 | 8.0.5",
-		InstanceTypes: []string{"container", "virtual-machine"}, Firewall: "nftables", Kernel: "Linux", KernelArchitecture: "x86_64",
+		InstanceTypes: []string{"container", "virtual-machine"}, Firewall: "nftables", Kernel: "Linux", KernelArchitecture: l.KernelArchitecture(),
 		KernelVersion: "5.15.0-generic", OSName: "Ubuntu", OSVersion: "22.04", Project: c.Project, Server: "lxd",
 		ServerEventMode: "full-mesh", ServerName: l.Name, ServerPid: 1000 + len(l.Name), ServerVersion: l.Version,
 		ServerLTS:      strings.HasPrefix(l.Version, "5.0.") || strings.HasPrefix(l.Version, "5.21."),
@@ -156,7 +156,7 @@ func readResources(c *Call) rest.Reply {
 	}
 	total, held := uint64(l.MemoryMiB)<<20, uint64(min(used.MemoryMiB, l.MemoryMiB))<<20
 	out := api.Resources{
-		CPU: api.ResourcesCPU{Architecture: "x86_64", Total: uint64(l.Cores), Sockets: []api.ResourcesCPUSocket{{
+		CPU: api.ResourcesCPU{Architecture: l.KernelArchitecture(), Total: uint64(l.Cores), Sockets: []api.ResourcesCPUSocket{{
 			Name: "Intel(R) Xeon(R) Processor", Vendor: "GenuineIntel", Cores: cores, Frequency: 2400,
 		}}},
 		Memory: api.ResourcesMemory{Total: total, Used: held, HugepagesSize: 2 << 20, HugepagesTotal: uint64(l.HugePagesMiB) << 20, HugepagesUsed: pages, Nodes: []api.ResourcesMemoryNode{{Total: total, Used: held}}},

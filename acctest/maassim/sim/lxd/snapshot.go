@@ -30,7 +30,7 @@ func snapshotRoutes() (routes []Route) {
 func viewSnapshot(i *world.Instance, s *world.Snapshot) api.InstanceSnapshot {
 	then := world.Instance{Server: i.Server, Project: i.Project, Name: i.Name, MACs: s.MACs, Definition: s.Definition}
 	return api.InstanceSnapshot{
-		Name: s.Name, Architecture: "x86_64", CreatedAt: s.Taken, ExpiresAt: s.Expires, LastUsedAt: s.StartedAt, Profiles: rest.NonNilList(s.Profiles),
+		Name: s.Name, Architecture: i.Server.KernelArchitecture(), CreatedAt: s.Taken, ExpiresAt: s.Expires, LastUsedAt: s.StartedAt, Profiles: rest.NonNilList(s.Profiles),
 		Config: then.LocalConfig(), Devices: s.Devices, ExpandedConfig: then.ExpandedConfig(), ExpandedDevices: then.ExpandedDevices(), Size: -1,
 	}
 }

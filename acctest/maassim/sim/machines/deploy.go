@@ -168,7 +168,7 @@ func readKernel(c *request.Call, m *world.Machine, osystem, series string) (stri
 		return "", nil
 	}
 	wanted := c.Field("hwe_kernel")
-	if short, _, _ := strings.Cut(m.Architecture, "/"); !slices.Contains(c.World.Architectures, short) {
+	if short, _, _ := strings.Cut(m.Architecture, "/"); !slices.Contains(world.ArchitecturesOf(c.World, osystem+"/"+series), short) {
 		problem := series + " has no kernels available."
 		if wanted != "" {
 			problem = fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture)

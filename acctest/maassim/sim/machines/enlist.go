@@ -38,7 +38,7 @@ func CreateMachine(c *request.Call) rest.Reply {
 	}
 	m := w.NewMachine(cmp.Or(c.Field("hostname"), w.RandomName()))
 	MoveMachine(m, z, p, d)
-	m.Description = c.Field("description")
+	m.Description, m.Architecture = c.Field("description"), readArchitecture(c)
 	minKernel := c.Field("min_hwe_kernel")
 	m.MinKernel = &minKernel
 	if c.User != nil && c.User.Admin {
@@ -102,8 +102,8 @@ func readPowerParameters(c *request.Call) (map[string]string, string) {
 func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[string]string, errs rest.FormErrors) {
 	if arch := readArchitecture(c); arch == "" {
 		errs.Add("architecture", rest.MsgRequired)
-	} else if !strings.HasPrefix(arch, "amd64") {
-		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: 'amd64/generic'.", arch))
+	} else {
+		checkArchitecture(w, arch, errs)
 	}
 	if name := c.Field("hostname"); name != "" {
 		checkRename(c, nil, name, errs)
@@ -124,6 +124,14 @@ func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[
 		errs.Add("mac_addresses", rest.MsgRequired)
 	}
 	checkPower(kind, params, len(errs["mac_addresses"]) == 0 && usable > 0, errs)
+}
+
+// checkArchitecture refuses an architecture that MAAS has no image for.
+func checkArchitecture(w *world.World, arch string, errs rest.FormErrors) {
+	short, _, _ := strings.Cut(arch, "/")
+	if usable := world.MachineArchitectures(w); !slices.Contains(usable, short) {
+		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: '%s/generic'.", arch, strings.Join(usable, "/generic', '")))
+	}
 }
 
 // readArchitecture is the form's architecture, with the subarchitecture generic if none is

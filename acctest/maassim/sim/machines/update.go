@@ -26,8 +26,8 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 	if hostname != nil && *hostname != "" {
 		checkRename(c, m, *hostname, errs)
 	}
-	if arch := c.Field("architecture"); arch != "" && !strings.HasPrefix(arch, "amd64") {
-		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: 'amd64/generic'.", arch))
+	if arch := c.Field("architecture"); arch != "" {
+		checkArchitecture(c.World, arch, errs)
 	}
 	if kind := c.Field("power_type"); !slices.Contains(powerTypes, kind) {
 		errs.Add("power_type", rest.ChoiceProblem(kind))
@@ -52,6 +52,7 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 		m.MinKernel = new(string)
 	}
 	hosts.SetIfGiven(m.MinKernel, hosts.OptionalField(c, "min_hwe_kernel"))
+	m.Architecture = cmp.Or(readArchitecture(c), m.Architecture)
 	setHardware(c, m)
 	return machineReply(m)
 }

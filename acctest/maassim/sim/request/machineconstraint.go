@@ -133,7 +133,7 @@ func checkOwners(w *world.World, errs rest.FormErrors, values []string) {
 func checkArchitectures(w *world.World, errs rest.FormErrors, values []string) {
 	for _, value := range values {
 		short, kind, hasKind := strings.Cut(value, "/")
-		if !slices.Contains(w.Architectures, short) || hasKind && kind != "generic" {
+		if !slices.Contains(world.MachineArchitectures(w), short) || hasKind && kind != "generic" {
 			errs.Add("arch", "Architecture not recognised.")
 			return
 		}

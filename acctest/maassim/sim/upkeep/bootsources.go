@@ -192,7 +192,7 @@ func fillSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.
 			errs.Add("__all__", "Boot source selection with this Boot source, Os and Release already exists.")
 		}
 	}
-	if !slices.Contains(x.Arches, "*") && slices.ContainsFunc(x.Arches, func(a string) bool { return !slices.Contains(c.World.Architectures, a) }) {
+	if !slices.Contains(x.Arches, "*") && slices.ContainsFunc(x.Arches, func(a string) bool { return !slices.Contains(world.MachineArchitectures(c.World), a) }) {
 		errs.Add("arches", "No available images to download for "+pythonList(x.Arches))
 	}
 	return errs

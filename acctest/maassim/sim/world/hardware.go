@@ -97,3 +97,32 @@ type Discovery struct {
 	Subnet *Subnet
 	IP     string
 }
+
+// DefaultArchitecture is the architecture of machines and LXDs that name none.
+const DefaultArchitecture = "amd64/generic"
+
+// kernelNames are LXD's names of MAAS's architectures. LXD lists the others that the processor
+// runs after the server's own.
+var kernelNames = map[string][]string{
+	"amd64": {"x86_64", "i686"}, "arm64": {"aarch64", "armv6l", "armv7l", "armv8l"}, "ppc64el": {"ppc64le"},
+	"riscv64": {"riscv64"}, "s390x": {"s390x"},
+}
+
+// IsArchitecture tells whether an LXD can have the architecture, like "arm64/generic".
+func IsArchitecture(name string) bool {
+	short, isGeneric := strings.CutSuffix(name, "/generic")
+	return isGeneric && kernelNames[short] != nil
+}
+
+// KernelArchitectures are LXD's names of what the server's processor runs, the server's own
+// first.
+func (l *LXD) KernelArchitectures() []string {
+	short, _, _ := strings.Cut(l.Architecture, "/")
+	if names := kernelNames[short]; names != nil {
+		return names
+	}
+	return []string{short}
+}
+
+// KernelArchitecture is LXD's name of the architecture of the server and its VMs.
+func (l *LXD) KernelArchitecture() string { return l.KernelArchitectures()[0] }

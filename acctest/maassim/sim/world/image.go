@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -43,4 +44,23 @@ func (w *World) HasImage(osystem, series string) bool {
 		}
 	}
 	return false
+}
+
+// ArchitecturesOf are the architectures that an image was imported for.
+func ArchitecturesOf(w *World, image string) []string {
+	if own := w.ImageArchitectures[image]; own != nil {
+		return own
+	}
+	return w.Architectures
+}
+
+// MachineArchitectures are the architectures that a machine can be given: MAAS has an image
+// for each (models/bootresource.py, get_usable_architectures).
+func MachineArchitectures(w *World) []string {
+	names := slices.Clone(w.Architectures)
+	for _, own := range w.ImageArchitectures {
+		names = append(names, own...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -30,8 +30,10 @@ type LXD struct {
 	Address   string // host:port
 	Name      string // name of the first model that describes it, or of its machine
 	Condition Condition
-	Cores     int
-	MemoryMiB int64
+	// Architecture of the server and its VMs, as MAAS spells it: "amd64/generic".
+	Architecture string
+	Cores        int
+	MemoryMiB    int64
 	// HugePagesMiB is the part of the memory that is reserved as huge pages.
 	HugePagesMiB int64
 	Version      string

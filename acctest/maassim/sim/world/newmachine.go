@@ -12,7 +12,7 @@ func (w *World) NewMachine(hostname string) *Machine {
 	m := &Machine{
 		World: w, SystemID: w.NewSystemID(), Hostname: hostname, Status: StatusNew, Netboot: true,
 		Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.DefaultDomain(), PowerState: "unknown",
-		Architecture: "amd64/generic", CommissioningStatus: -1, TestingStatus: -1,
+		Architecture: DefaultArchitecture, CommissioningStatus: -1, TestingStatus: -1,
 	}
 	m.Storage.Host = storageHost{m}
 	w.Machines[m.SystemID] = m

@@ -13,14 +13,16 @@ import (
 // World is everything in MAAS's database and in the LXDs. The lock guards it. A reset
 // replaces it, and what was under way in the old world ends.
 type World struct {
-	Keeper         *Keeper
-	Latency        Latency
-	Version        string   // MAAS's version
-	Architectures  []string // architectures of the imported images
-	Rand           *rand.Rand
-	VMHostsRemoved bool          // VM hosts were removed from this MAAS
-	Ended          bool          // replaced or closed; its timers have no effect
-	Done           chan struct{} // closed at the end
+	Keeper        *Keeper
+	Latency       Latency
+	Version       string   // MAAS's version
+	Architectures []string // architectures of the imported images
+	// ImageArchitectures are the architectures of images that differ, by image.
+	ImageArchitectures map[string][]string
+	Rand               *rand.Rand
+	VMHostsRemoved     bool          // VM hosts were removed from this MAAS
+	Ended              bool          // replaced or closed; its timers have no effect
+	Done               chan struct{} // closed at the end
 
 	BuildError    error // the error that prevented its construction
 	RackCondition Condition

@@ -66,14 +66,14 @@ func (s Settings) KnownDevices(ctx context.Context, diags *diag.Diagnostics) map
 	return out
 }
 
-// Validate refuses options and devices that a VM cannot have.
+// Validate refuses options and devices that a VM cannot have. vm names the VM in the error.
 func (s Settings) Validate(ctx context.Context, vm string, diags *diag.Diagnostics) {
 	devices := s.KnownDevices(ctx, diags)
 	maps.DeleteFunc(devices, func(_ string, d engine.Device) bool { // its validator reports it
 		return !slices.Contains(engine.DeviceTypes(), d.Type)
 	})
 	if err := engine.ValidateInstance(s.optionsByKey(), devices); err != nil {
-		diagnostics.ReportError(diags, "give options and devices to VM "+vm, err)
+		diagnostics.ReportError(diags, "give options and devices to "+vm, err)
 	}
 }
 

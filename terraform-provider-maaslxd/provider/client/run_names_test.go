@@ -1,0 +1,77 @@
+package client
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestFreedNames checks which taken names the plan warns of, in whatever order Terraform plans.
+func TestFreedNames(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*VMNames)
+		later  func(*VMNames) // half a second after the check began
+		want   int
+		took   time.Duration
+	}{
+		"Stays":        {reason: "The holder is planned, and keeps its name.", before: func(n *VMNames) { n.NotePlan("api", "api-1") }, want: 1},
+		"Renamed":      {reason: "The same run frees the name.", before: func(n *VMNames) { n.NotePlan("api", "web-1") }},
+		"Destroyed":    {reason: "The same run destroys the holder.", before: func(n *VMNames) { n.NotePlan("api", "") }},
+		"RenamedLater": {reason: "Two VMs swap their names, and this one is planned first.", later: func(n *VMNames) { n.NotePlan("api", "web-1") }, took: time.Second / 2},
+		"StaysLater":   {reason: "The holder's plan tells that it stays.", later: func(n *VMNames) { n.NotePlan("api", "api-1") }, want: 1, took: time.Second / 2},
+		"Unknown":      {reason: "No plan of this run comes to the holder.", want: 1, took: namePatience},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				n, began := new(VMNames), time.Now()
+				n.NotePlan("web", "api-1")
+				if tc.before != nil {
+					tc.before(n)
+				}
+				if tc.later != nil {
+					time.AfterFunc(time.Second/2, func() { tc.later(n) })
+				}
+				var o engine.Obstacles
+				o.AddHeldBy(engine.Machine{SystemID: "api", Description: engine.DescriptionWithMark("", "o/api-1", true)}, &engine.SpecError{Field: fieldpath.New("name")})
+				o.Add(&engine.SpecError{Field: fieldpath.New("zone")})
+				got, destroys := n.WithoutFreed(t.Context(), o, "api-1")
+				if destroys != (name == "Destroyed") {
+					t.Errorf("%s\nIt is destroyed: %v", tc.reason, destroys)
+				}
+				if diff := cmp.Diff([]int{tc.want, 1}, []int{len(got.Temporary), len(got.Permanent)}); diff != "" {
+					t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+				}
+				if took := time.Since(began); took < tc.took || took > tc.took+namePatience/40 {
+					t.Errorf("%s\nIt took %v, want %v", tc.reason, took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// TestRenamesToOneName checks that one plan gives a name once.
+func TestRenamesToOneName(t *testing.T) {
+	t.Parallel()
+	r := new(Run)
+	for range 2 { // Terraform plans a replaced VM twice
+		if r.noteRename("VM api-1", "web") {
+			t.Error("a VM is in its own way")
+		}
+	}
+	if !r.noteRename("VM api-1", "db") {
+		t.Error("two VMs get one name")
+	}
+	r.noteCreate("VM new-1")
+	if !r.noteRename("VM new-1", "db") {
+		t.Error("a new VM and a renamed one get one name")
+	}
+}

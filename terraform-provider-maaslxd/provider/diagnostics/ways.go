@@ -1,0 +1,26 @@
+package diagnostics
+
+import "github.com/maaslxd/maaslxd/engine"
+
+// ways are the engine's ways out in the words of Terraform.
+var ways = map[engine.Way]string{
+	engine.WayRetry:           "Then apply again.",
+	engine.WayRetryDelete:     "Then destroy again.",
+	engine.WayLookAgain:       "Then plan again: the plan shows what exists.",
+	engine.WayImport:          "If nothing else manages it, import it by its system id %s.",
+	engine.WayMovedBlock:      "If you only moved the resource in the configuration, for example from count to for_each, write a moved block.",
+	engine.WayUseAsIs:         "To use it as it is, adopt or import it.",
+	engine.WayForget:          "To stop managing it, remove it from the state: terraform state rm ADDRESS.",
+	engine.WayDeleteFirst:     "To replace a VM, delete it first: create_before_destroy cannot keep a name.",
+	engine.WayLoseContents:    "Or set force_destroy, if everything on it may be lost.",
+	engine.WayAdoptVMs:        "Or set adopt_existing_vms, if you want that.",
+	engine.WayComposeInLXD:    `Or set composer = "lxd", which makes VMs in LXD itself.`,
+	engine.WayAskLXD:          `Set composer = "auto", which asks the LXD.`,
+	engine.WayMakeHostFirst:   "If such a VM host is still to be made, give the VM depends_on = [maaslxd_vm_host.NAME]. Terraform then makes the VM host first.",
+	engine.WayDeleteToRelease: "Destroy it to release it.",
+	engine.WayTakeSnapshot:    "The action maaslxd_snapshot takes one.",
+	engine.WayInsecureKey:     "Set api_url to that address. Or set allow_insecure_key = true in the provider block, if you trust the network between.",
+}
+
+// advice is a hint, followed by the ways in the words of Terraform.
+func advice(hint string, offered []engine.Way) string { return engine.Advice(hint, offered, ways) }
