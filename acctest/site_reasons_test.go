@@ -31,6 +31,7 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowMachineNIC":          siteTwoNICs,
 	"TestAccWorkflowSelectors":           siteSimulatedValues,
 	"TestAccWorkflowTimeouts":            "it makes MAAS's calls hang",
+	"TestAccWorkflowTaintedUnanswered":   "it makes MAAS refuse calls",
 	"TestAccWorkflowHostLXD":             siteTwoNICs,
 	"TestAccWorkflowHostProject":         "it reads the simulator's LXD",
 	"TestAccWorkflowHostMacvlan":         siteTwoNICs,

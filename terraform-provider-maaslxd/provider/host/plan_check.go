@@ -15,17 +15,22 @@ import (
 // checks the whole spec of a new or replaced host, and only the names of a change in place.
 func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	b, err := r.client.Backend()
-	if err != nil || !r.client.Run.WantsPlanCheck(p.isReplacement || len(p.replace) > 0) {
+	if err != nil {
 		return
 	}
 	ref, spec, doing := r.specToCheck(ctx, p)
+	// A tainted host is planned only as new, but the state has it.
+	replaces := p.isReplacement || len(p.replace) > 0 || p.state == nil && ref.SystemID != ""
+	if !r.client.Run.WantsPlanCheck(replaces) {
+		return
+	}
 	if doing == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
 	v := client.ObstacleReport{Object: "VM host " + p.plan.Name.ValueString(), Action: doing, Run: &r.client.Run, Diags: p.diags}
-	v.AddDiagnostics(b.Hosts.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedHost(ctx, b, ref) })
+	v.AddDiagnostics(b.Hosts.Check(ctx, ref, spec), func() bool { return replaces || hasFinishedHost(ctx, b, ref) })
 	if doing == "create" {
 		r.client.Run.NoteNewHost()
 	}

@@ -16,7 +16,7 @@ import (
 // suitable. Of a change in place it checks only the names.
 func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	b, err := r.client.Backend()
-	if err != nil || !r.client.Run.WantsPlanCheck(p.isReplacement || len(p.replace) > 0) {
+	if err != nil {
 		return
 	}
 	var ref engine.Ref
@@ -34,10 +34,15 @@ func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 		}
 		ref, doing = r.ref(*p.state, p.private), "update"
 	}
+	// A tainted machine is planned only as new, but the state has it.
+	replaces := p.isReplacement || len(p.replace) > 0 || p.state == nil && ref.SystemID != ""
+	if !r.client.Run.WantsPlanCheck(replaces) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
 	v := client.ObstacleReport{Object: "machine " + p.plan.Name.ValueString(), Action: doing, Run: &r.client.Run, Diags: p.diags}
-	v.AddDiagnostics(b.Metal.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedMachine(ctx, b, ref) })
+	v.AddDiagnostics(b.Metal.Check(ctx, ref, spec), func() bool { return replaces || hasFinishedMachine(ctx, b, ref) })
 }
 
 // changedNames are the hostname, zone, resource pool and domain that an update in place sets.
