@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -163,15 +164,46 @@ func TestReportSetting(t *testing.T) {
 // TestReportVariable: an error of a value of the environment names the variable, and points at no
 // attribute, which the configuration may not have.
 func TestReportVariable(t *testing.T) {
-	t.Parallel()
-	_, err := client.New(client.Settings{APIURL: "http://maas:5240/MAAS", APIKey: "a:b"}, new(client.Ledgers))
-	var diags diag.Diagnostics
-	providerModel{APIURL: types.StringValue("http://maas:5240/MAAS")}.reportSettingError(&diags, err)
-	if len(diags) != 1 || !strings.Contains(diags[0].Summary(), "MAAS_API_KEY") {
-		t.Errorf("got %v", providertest.DescribeDiagnostics(diags))
+	for _, s := range (providerModel{}).settingsWithVariables() {
+		t.Setenv(s.variable, "")
 	}
-	if _, at := diags[0].(diag.DiagnosticWithPath); at {
-		t.Error("it points at an attribute")
+	const service = "https://ledger.example.com:8443"
+	cases := map[string]struct{ reason, variable, value, ledger string }{
+		"Address":     {"It has no scheme.", "MAAS_API_URL", "maas.example.com", ""},
+		"Key":         {"It has two parts, not three.", "MAAS_API_KEY", "a:b", ""},
+		"CA":          {"There is no such file.", "MAAS_API_CACERT", "no/such.pem", ""},
+		"Ledger":      {"Only a shell knows what ~ is.", "MAASLXD_LEDGER", "~/ledger.db", ""},
+		"LXDCert":     {"There is no such file.", "MAASLXD_LXD_CLIENT_CERT", "no/such.pem", ""},
+		"LXDKey":      {"There is no such file.", "MAASLXD_LXD_CLIENT_KEY", "no/such.pem", ""},
+		"LXDCertOnly": {"A certificate has no PEM block of this kind.", "MAASLXD_LXD_CLIENT_CERT", "-----BEGIN NOTHING-----", ""},
+		"ServiceCA":   {"There is no such file.", "MAASLXD_LEDGER_CA", "no/such.pem", service},
+		"ServiceCert": {"There is no such file.", "MAASLXD_LEDGER_CERT", "no/such.pem", service},
+		"ServiceKey":  {"There is no such file.", "MAASLXD_LEDGER_KEY", "no/such.pem", service},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("MAAS_API_URL", "http://maas.example.com:5240/MAAS")
+			t.Setenv("MAAS_API_KEY", "a:b:c")
+			t.Setenv(tc.variable, tc.value)
+			m := providerModel{}
+			if tc.ledger != "" {
+				m.Ledger = types.StringValue(tc.ledger)
+			}
+			s, diags := m.settings()
+			if !diags.HasError() {
+				if _, err := client.New(s, new(client.Ledgers)); err != nil {
+					m.reportSettingError(&diags, err)
+				}
+			}
+			if !slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return strings.Contains(d.Summary(), tc.variable) }) {
+				t.Errorf("%s: got %v", tc.reason, providertest.DescribeDiagnostics(diags))
+			}
+			for _, d := range diags {
+				if at, ok := d.(diag.DiagnosticWithPath); ok {
+					t.Errorf("%s: it points at %s", tc.reason, at.Path())
+				}
+			}
+		})
 	}
 }
 

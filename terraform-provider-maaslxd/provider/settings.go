@@ -73,12 +73,12 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	s.LedgerAccess = m.ledgerAccess(s.Ledger, &diags)
 	pem, err := readPEM(valueOrEnv(m.CACert, "MAAS_API_CACERT"))
 	if err != nil {
-		diags.AddAttributeError(path.Root("ca_cert"), "Cannot read the CA certificates",
+		m.addSettingError(&diags, "ca_cert", "Cannot read the CA certificates",
 			err.Error()+"\n\nca_cert (MAAS_API_CACERT) is PEM text, or the path of a file with PEM text in it.")
 	}
 	s.CACert = pem
 	if strings.HasPrefix(s.Ledger, "~") {
-		diags.AddAttributeError(path.Root("ledger"), "Only a shell can expand the path of the ledger", fmt.Sprintf(
+		m.addSettingError(&diags, "ledger", "Only a shell can expand the path of the ledger", fmt.Sprintf(
 			"%q begins with ~, which only shells replace by a home directory. Write ledger = pathexpand(%q), or the whole path.", s.Ledger, s.Ledger))
 	}
 	return s, diags
@@ -112,9 +112,7 @@ func readPEM(s string) ([]byte, error) {
 	return os.ReadFile(s)
 }
 
-// reportSettingError turns errors of the settings into diagnostics at their
-// attributes. A value of the environment has none: the diagnostic names its
-// variable.
+// reportSettingError turns errors of the settings into diagnostics.
 func (m providerModel) reportSettingError(diags *diag.Diagnostics, err error) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range several.Unwrap() {
@@ -128,16 +126,37 @@ func (m providerModel) reportSettingError(diags *diag.Diagnostics, err error) {
 		diags.AddError(summary, diagnostics.Sentence(err.Error()))
 		return
 	}
-	detail := diagnostics.Sentence(e.Error()) + diagnostics.Paragraph(e.Hint)
-	from := map[string]struct {
-		configured types.String
-		variable   string
-	}{"api_url": {m.APIURL, "MAAS_API_URL"}, "api_key": {m.APIKey, "MAAS_API_KEY"}, "ca_cert": {m.CACert, "MAAS_API_CACERT"}}[e.Field]
-	if from.variable != "" && from.configured.ValueString() == "" {
-		diags.AddError("The variable "+from.variable+" cannot be used", detail)
-		return
+	m.addSettingError(diags, e.Field, summary, diagnostics.Sentence(e.Error())+diagnostics.Paragraph(e.Hint))
+}
+
+// settingWithVariable is an attribute whose value may be from the environment.
+type settingWithVariable struct {
+	attribute, variable string
+	configured          types.String
+}
+
+// settingsWithVariables are all attributes whose value may be from the environment.
+func (m providerModel) settingsWithVariables() []settingWithVariable {
+	return append(m.ledgerServiceSettings(), []settingWithVariable{
+		{"api_url", "MAAS_API_URL", m.APIURL},
+		{"api_key", "MAAS_API_KEY", m.APIKey},
+		{"ca_cert", "MAAS_API_CACERT", m.CACert},
+		{"ledger", "MAASLXD_LEDGER", m.Ledger},
+		{"lxd_client_cert", "MAASLXD_LXD_CLIENT_CERT", m.LXDClientCert},
+		{"lxd_client_key", "MAASLXD_LXD_CLIENT_KEY", m.LXDClientKey},
+	}...)
+}
+
+// addSettingError adds an error at an attribute of the provider block. If its value is from the
+// environment, the error names the variable, and points at no attribute.
+func (m providerModel) addSettingError(diags *diag.Diagnostics, attribute, summary, detail string) {
+	for _, s := range m.settingsWithVariables() {
+		if s.attribute == attribute && s.configured.ValueString() == "" && os.Getenv(s.variable) != "" {
+			diags.AddError("The variable "+s.variable+" cannot be used", detail)
+			return
+		}
 	}
-	diags.AddAttributeError(path.Root(e.Field), summary, detail)
+	diags.AddAttributeError(path.Root(attribute), summary, detail)
 }
 
 // keySettings reads the attributes and the environment.
@@ -146,7 +165,7 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 		pem, err := readPEM(valueOrEnv(v, env))
 		if err != nil {
 			// The path is not in the message: it may be a part of a key.
-			diags.AddAttributeError(path.Root(attribute), "Cannot read the LXD client key pair", fmt.Sprintf(
+			m.addSettingError(diags, attribute, "Cannot read the LXD client key pair", fmt.Sprintf(
 				"%s (%s) is neither PEM text nor the path of a file that can be read.", attribute, env))
 		}
 		return string(pem)
@@ -161,7 +180,7 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 	}
 	if _, err := fleetkey.Parse(k.Certificate, k.PrivateKey, time.Now()); err != nil {
 		for _, spec := range diagnostics.SpecErrors(err) {
-			diags.AddAttributeError(path.Root(spec.Field.RootName()), "The LXD client key pair cannot be used", diagnostics.ExplainError(spec))
+			m.addSettingError(diags, spec.Field.RootName(), "The LXD client key pair cannot be used", diagnostics.ExplainError(spec))
 		}
 	}
 	return k
