@@ -136,6 +136,38 @@ func TestAccWorkflowStateElsewhere(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowOwnerOfJob: a CI job that makes objects without an owner in the provider block is
+// warned once, because the next job would be another owner. Other runs are not warned.
+func TestAccWorkflowOwnerOfJob(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	one := withoutOwner(x.config(x.vm("web")))
+	w := newHomedWorkspace(t, one, t.TempDir())
+	person := w.env
+	job := func(home string) []string {
+		return append(withoutVariables(person, "XDG_STATE_HOME"), "XDG_STATE_HOME="+home, "CI=true")
+	}
+	runner := t.TempDir()
+	for _, step := range []struct {
+		reason, config string
+		env            []string
+		args           []string
+		want           int
+	}{
+		{"A person's computer keeps the owner.", one, person, []string{"plan"}, 0},
+		{"The job makes a VM, and nothing keeps its owner.", one, job(runner), []string{"apply", "-auto-approve"}, 1},
+		{"This runner still has the owner of its last job.", withoutOwner(x.config(x.vm("web") + vmNamed("b", "db"))), job(runner), []string{"plan"}, 0},
+		{"Another runner makes nothing.", withoutOwner(x.config(x.vm("web", `zone = "az1"`))), job(t.TempDir()), []string{"apply", "-auto-approve"}, 0},
+		{"Nor does a destroy.", one, job(t.TempDir()), []string{"destroy", "-auto-approve"}, 0},
+	} {
+		w.configure(t, step.config)
+		w.env = step.env
+		if out := w.run(t, append(step.args, "-no-color")...); strings.Count(out, "Another CI job would be another owner") != step.want {
+			t.Errorf("%s Want %d warnings of the owner, got:\n%s", step.reason, step.want, out)
+		}
+	}
+}
+
 // TestAccWorkflowOwnerNeeded: without a lasting file, nothing would tell the
 // next run who owns the VMs.
 func TestAccWorkflowOwnerNeeded(t *testing.T) {

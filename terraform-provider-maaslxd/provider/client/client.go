@@ -182,6 +182,9 @@ func (c *Client) NotePlanned(kind string, name types.String, action Action, diag
 	if action == ActionCreate && values.IsSet(name) && c.Run.noteCreate(object) {
 		diagnostics.ReportError(diags, "create "+object, duplicateResourceError(object))
 	}
+	if action == ActionCreate {
+		c.warnOwnerOfJob(diags)
+	}
 	return c.Run.notePlannedAction(object, action)
 }
 

@@ -72,20 +72,29 @@ func (k *FleetKey) LoadOrCreate(against func() error) (fleetkey.Key, error) {
 	return fleetkey.LoadOrCreate(file, time.Now())
 }
 
+// automationVariable is the variable by which a CI job is known; empty: this is no CI job.
+func automationVariable() string {
+	for _, name := range []string{"CI", "TF_IN_AUTOMATION"} {
+		if value := os.Getenv(name); value != "" && value != "0" && !strings.EqualFold(value, "false") {
+			return name
+		}
+	}
+	return ""
+}
+
 // AutomationError refuses to create a pair in a CI job: the job's home is deleted with it, and
 // the hosts trust only that pair. Elsewhere it is nil.
 func AutomationError() error {
-	for _, name := range []string{"CI", "TF_IN_AUTOMATION"} {
-		if value := os.Getenv(name); value != "" && value != "0" && !strings.EqualFold(value, "false") {
-			return &engine.Refusal{
-				Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: the pair would be lost with this job, and with it the VM hosts", name),
-				Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
-					"docs/guides/ci-runners.md, \"The key pair in CI\", says how to make one.",
-				Err: engine.ErrInvalid,
-			}
-		}
+	name := automationVariable()
+	if name == "" {
+		return nil
 	}
-	return nil
+	return &engine.Refusal{
+		Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: the pair would be lost with this job, and with it the VM hosts", name),
+		Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
+			"docs/guides/ci-runners.md, \"The key pair in CI\", says how to make one.",
+		Err: engine.ErrInvalid,
+	}
 }
 
 // NextCertificates are the certificates of the pair that follows: the file beside the ledger

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
@@ -92,6 +94,22 @@ func (o *owner) persist() error {
 	}
 	o.persistedName = name
 	return nil
+}
+
+// warnOwnerOfJob warns, once in a run, that a CI job would keep a random owner where only this
+// job finds it.
+func (c *Client) warnOwnerOfJob(diags *diag.Diagnostics) {
+	variable := automationVariable()
+	if variable == "" || c.owner.ledger == nil {
+		return
+	}
+	name, err := c.owner.read()
+	if name != "" || err != nil || !c.Run.ClaimWarning("owner of a job") {
+		return
+	}
+	diags.AddWarning("Another CI job would be another owner", fmt.Sprintf(
+		"The provider block names no owner, and %s is set. This run makes a random owner, and keeps it beside the ledger. If this file goes with the job, "+
+			"the next job does not continue what this one leaves unfinished.\n\nSet owner in the provider block. No other configuration may have the same one.", variable))
 }
 
 // HoldLease takes the lease of a key until release. An unfinished object may be continued only
