@@ -35,6 +35,7 @@ var notOnLXD = map[string]string{
 	"TestAccHostNamesSwapped":             lxdNoHostNumber,
 	"TestAccHostServerIsTold":             lxdNoHostNumber,
 	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
+	"TestAccWorkflowComposerBack":         lxdNoHostRecord,
 	"TestAccWorkflowComposerChanged":      lxdNoHostRecord,
 	"TestAccWorkflowMoveByImport":         lxdNoCompose,
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,

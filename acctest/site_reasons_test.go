@@ -67,6 +67,7 @@ var notOnSite = map[string]string{
 	"TestAccGoneInstance":                "it reads the simulator's LXD",
 	"TestAccGoneInstanceRuns":            "it reads the simulator's LXD",
 	"TestAccExampleDevices":              "it reads the simulator's LXD",
+	"TestAccWorkflowComposerBack":        "it reads the simulator's LXD",
 	"TestAccWorkflowComposerChanged":     "it reads the simulator's LXD",
 	"TestAccWorkflowSnapshot":            "it reads the simulator's LXD",
 	"TestAccGoneSnapshotChanges":         "it reads the simulator's LXD",

@@ -206,6 +206,39 @@ resource "maaslxd_vm" "web" {
 	x.findMachine(t, "web-1")
 }
 
+// TestAccWorkflowComposerBack gives a VM that MAAS composed more cores in LXD, and then has MAAS
+// compose again. MAAS shows the former cores until it refreshes the VM host. The VM is not replaced
+// for the size that it has.
+func TestAccWorkflowComposerBack(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, listenOnLoopback)
+	config := func(size string, settings ...string) string {
+		return x.configReachingLXD(hostOnNode1()+vmOnTestHost("web", size), settings...)
+	}
+	w := newWorkspace(t, config("cores = 1"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.findMachine(t, "web")
+	w.configure(t, config("cores = 2", `composer = "lxd"`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+
+	w.configure(t, config("cores = 2"))
+	w.wantCommandFailure(t, "MAAS does not know the size of VM web yet Refresh VM host kvm1 in MAAS composer = \"lxd\"", "apply", "-auto-approve", "-no-color")
+	if m := x.findMachine(t, "web"); m.SystemID != made.SystemID {
+		t.Errorf("the VM is another one now: %+v", m)
+	}
+	w.configure(t, config("cores = 3")) // a change of the configuration is planned as ever
+	if got := joinActions(w.planActionsOn(t, "maaslxd_vm.test")); got != "delete,create" {
+		t.Errorf("another size is %s", got)
+	}
+	w.configure(t, config("cores = 2"))
+	if err := x.sim.RefreshHost("kvm1"); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccWorkflowComposerChanged makes a VM host that MAAS composes on, and then has VMs made
 // in LXD. The plan is empty, a new VM is made in LXD, and the VM host can be changed. A destroy that is interrupted and
 // repeated leaves nothing: MAAS's VM host is removed, too.

@@ -51,6 +51,9 @@ type privateState struct {
 	UserData values.InstalledUserData `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, also after their line was removed.
 	PinnedCores []int `json:"pinned_cores,omitempty"`
+	// ResizedInLXD is the size that an apply last gave the existing VM in LXD, of which MAAS may not
+	// know yet; nil: none did.
+	ResizedInLXD *vmSize `json:"resized_in_lxd,omitempty"`
 	// AddedInterfaces are the labels of the interfaces that were added to the VM after it was made.
 	AddedInterfaces []string `json:"added_interfaces,omitempty"`
 	// HostMachine is the system id of the machine of the VM's host, whatever the name of the

@@ -112,6 +112,9 @@ func (p *vmPlan) replaceIfFailed() {
 // planReplacement lists the attributes that cannot change in place.
 func (p *vmPlan) planReplacement(ctx context.Context) {
 	p.resizesInPlace = p.canResizeInPlace(ctx)
+	if p.refuseOutdatedSize(ctx) {
+		return
+	}
 	rules := []struct {
 		attribute  string
 		unreadable bool // MAAS does not report it, so an import cannot know it

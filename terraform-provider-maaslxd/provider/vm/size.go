@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -205,8 +206,24 @@ func (p *vmPlan) growsDisk(ctx context.Context) bool {
 	return false
 }
 
-// hasSameSize tells whether both have the same number of cores, memory, and sizes of disks in
-// the order in which the VM has them.
+// vmSize is the size of a VM. It has the sizes of the disks in the order in which the VM has them.
+type vmSize struct {
+	Cores     int64   `json:"cores"`
+	MemoryMiB int64   `json:"memory_mib"`
+	DisksGB   []int64 `json:"disks_gb"`
+}
+
+// size is the size of the VM. The disks must be known.
+func (m vmModel) size(ctx context.Context, diags *diag.Diagnostics) vmSize {
+	s := vmSize{Cores: m.Cores.ValueInt64(), MemoryMiB: m.MemoryMiB.ValueInt64()}
+	disks := m.disks(ctx, diags)
+	for _, name := range diskOrder(disks) {
+		s.DisksGB = append(s.DisksGB, disks[name].SizeGB.ValueInt64())
+	}
+	return s
+}
+
+// hasSameSize tells whether both have the same size, as far as it is known.
 func (m vmModel) hasSameSize(ctx context.Context, other vmModel, diags *diag.Diagnostics) bool {
 	if !m.Cores.Equal(other.Cores) || !m.MemoryMiB.Equal(other.MemoryMiB) || m.Disks.IsUnknown() {
 		return false
@@ -221,5 +238,27 @@ func (m vmModel) hasSameSize(ctx context.Context, other vmModel, diags *diag.Dia
 			return false
 		}
 	}
+	return true
+}
+
+// refuseOutdatedSize refuses a plan that would replace a VM for a size that it has: a former apply
+// gave it the size in LXD, and now MAAS makes the VMs, which still shows the former size.
+func (p *vmPlan) refuseOutdatedSize(ctx context.Context) (refused bool) {
+	given := p.private.ResizedInLXD
+	if given == nil || p.resizesInPlace || p.plan.hasSameSize(ctx, *p.state, p.diags) || p.diags.HasError() {
+		return false
+	}
+	if p.plan.Disks.IsUnknown() || !reflect.DeepEqual(p.plan.size(ctx, p.diags), *given) {
+		return false
+	}
+	if inLXD, err := p.makesVMsInLXD(ctx); err != nil || inLXD {
+		return false
+	}
+	name := p.state.Name.ValueString()
+	p.diags.AddError("MAAS does not know the size of VM "+name+" yet", fmt.Sprintf(
+		"A former apply gave %s the size of the configuration in LXD, and MAAS still shows another size. The plan stops here, because it would replace "+
+			"the VM, and delete the data on its disks, for a size that it has.\n\nRefresh VM host %s in MAAS, and plan again. The action "+
+			"maaslxd_vm_host_refresh does that, too. Or set composer = \"lxd\" in the provider block again. %s",
+		name, p.state.VMHostName.ValueString(), client.DestroyAllHint))
 	return true
 }
