@@ -219,7 +219,7 @@ func TestAccHostNameTwice(t *testing.T) {
   machine = "node2"
 }
 `)),
-			ExpectError: wordsPattern(`name another resource of this configuration also creates VM host kvm1`),
+			ExpectError: wordsPattern(`name another resource of this configuration has the same name VM host kvm1`),
 		}},
 	})
 	if n, counted := x.countDeployments(); counted && n != 1 {

@@ -30,6 +30,7 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowSecondAddressMode":   siteSimulatedValues,
 	"TestAccWorkflowMachineNIC":          siteTwoNICs,
 	"TestAccWorkflowSelectors":           siteSimulatedValues,
+	"TestAccWorkflowHostUnfinished":      siteHostTransitions,
 	"TestAccWorkflowTimeouts":            "it makes MAAS's calls hang",
 	"TestAccWorkflowTaintedUnanswered":   "it makes MAAS refuse calls",
 	"TestAccWorkflowHostLXD":             siteTwoNICs,

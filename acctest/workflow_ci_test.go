@@ -47,7 +47,7 @@ resource "maaslxd_vm_host" "second" {
 			t.Errorf("want an error with %q, got %v:\n%s", want, err, out)
 		}
 	}
-	fails(w.newCIRunner(t, true), `none is made where CI is set lxd_client_cert The key pair in CI`)
+	fails(w.newCIRunner(t, true), `none is made where CI is set lxd_client_cert ci-runners.md#the-key-pair-in-ci`)
 	if m := x.findMachine(t, "node1"); m.StatusName != "Ready" {
 		t.Errorf("it began: %+v", m)
 	}

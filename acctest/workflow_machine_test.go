@@ -85,7 +85,7 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 	x := newMetalTarget(t)
 	named := func(label, name string) string { return labelledMachine(label, name, `machine = "node1"`, deployNoble) }
 	newWorkspace(t, x.config(named("a", "db")+named("b", "db"))).wantRefusedPlan(t,
-		"Cannot create machine db name: another resource of this configuration also creates machine db")
+		"Cannot create machine db name: another resource of this configuration has the same name machine db")
 	w := newWorkspace(t, x.config(named("a", "db-a")+named("b", "db-b")))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil || !wordsPattern(`Cannot create machine db- machine node1 is not Ready but belongs to the MAAS user`).MatchString(unwrapMessage(out.String())) {
@@ -96,7 +96,7 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 	}
 	// Other configurations, one of the same owner and one of another.
 	other := newWorkspace(t, x.config(testMachine("db-c", `machine = "node1"`, deployNoble)))
-	other.wantRefusedCreate(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- Choose another machine, or first delete what it was made for.`)
+	other.wantRefusedCreate(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- Choose another machine.`)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)

@@ -35,7 +35,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 		reason, first, second, want string
 	}{
 		"OneHome":  {"Two runs on one machine share a ledger, which keeps them apart.", one, one, "is being created or redeployed by another run"},
-		"TwoHomes": {"Two runners share only MAAS, so the mark of the VM keeps them apart.", t.TempDir(), t.TempDir(), "this resource did not make it"},
+		"TwoHomes": {"Two runners share only MAAS, so the mark of the VM keeps them apart.", t.TempDir(), t.TempDir(), "MAAS has a machine same already it was made for Choose another name"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

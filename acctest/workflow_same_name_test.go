@@ -14,13 +14,37 @@ func TestAccWorkflowTwins(t *testing.T) {
 		return strings.Replace(vmHost("kvm1", `machine = "`+machine+`"`, deployNoble), `"test"`, `"`+label+`"`, 1)
 	}
 	for title, tc := range map[string]struct{ config, want string }{
-		"VMs":      {vmNamed("a", "web") + vmNamed("b", "web"), "Cannot create VM web name: another resource of this configuration also creates VM web"},
-		"VM hosts": {host("a", "node1") + host("b", "node2"), "Cannot create VM host kvm1 name: another resource of this configuration also creates VM host kvm1"},
+		"VMs":      {vmNamed("a", "web") + vmNamed("b", "web"), "Cannot create VM web name: another resource of this configuration has the same name VM web"},
+		"VM hosts": {host("a", "node1") + host("b", "node2"), "Cannot create VM host kvm1 name: another resource of this configuration has the same name VM host kvm1"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			newWorkspace(t, x.config(tc.config)).wantRefusedPlan(t, tc.want)
 		})
+	}
+}
+
+// TestAccWorkflowTwinLater adds a resource with the name of an existing one. The plan says so, and
+// neither is changed. A forced replacement is no second resource.
+func TestAccWorkflowTwinLater(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	const twin = "another resource of this configuration has the same name, "
+	for title, tc := range map[string]struct{ first, second, address, want string }{
+		"VM":      {hostOnNode1() + vmOnTestHost("web"), vmOnKVM1("b", "web"), "maaslxd_vm.test", "VM web"},
+		"VM host": {hostOnNode1(), strings.Replace(vmHost("kvm1", `machine = "node2"`, deployNoble), `"test"`, `"b"`, 1), hostAddress, "VM host kvm1"},
+		"machine": {machineOnNode1(), labelledMachine("b", "db", `machine = "node2"`, deployNoble), machineAddress, "machine db"},
+	} {
+		w := newWorkspace(t, x.config(tc.first))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.configure(t, x.config(tc.first+tc.second))
+		w.wantRefusedPlan(t, twin+tc.want)
+		w.configure(t, x.config(tc.first))
+		w.wantEmptyPlan(t)
+		if out := w.run(t, "plan", "-no-color", "-replace="+tc.address); !strings.Contains(out, "1 to destroy") {
+			t.Errorf("%s: want a replacement, got:\n%s", title, out)
+		}
+		w.run(t, "destroy", "-auto-approve", "-no-color")
 	}
 }
 
@@ -37,7 +61,7 @@ func TestAccWorkflowNameTaken(t *testing.T) {
 	w.wantNotInItsOwnWay(t, "maaslxd_vm.a", warning)
 	w.run(t, "taint", "maaslxd_vm.a")
 	w.run(t, "state", "rm", "maaslxd_vm.a")
-	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM web as things are ` + warning + ` import it by its system id`).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM web as things are ` + warning + ` If the state of this configuration has lost it, import it: terraform import ADDRESS`).MatchString(out) {
 		t.Errorf("want a warning of the VM that the state lost, got:\n%s", out)
 	}
 }
@@ -66,7 +90,7 @@ func TestAccWorkflowHostLost(t *testing.T) {
 	id := x.findMachine(t, "node1").SystemID
 	w.wantNotInItsOwnWay(t, hostAddress, "was deployed for this name earlier")
 	other := newWorkspace(t, x.config(vmHost("kvm2", `machine = "node1"`, deployNoble)))
-	other.wantRefusedCreate(t, x, "machine", `machine node1 is not Ready but Deployed it was made for "tf-acc/vm-hosts/kvm1" Choose another machine, or first delete what it was made for.`)
+	other.wantRefusedCreate(t, x, "machine", `machine node1 is not Ready but Deployed it was made for "tf-acc/vm-hosts/kvm1" Choose another machine.`)
 
 	w.run(t, "state", "rm", hostAddress)
 	const finished = "was deployed for this name earlier and is finished system id "

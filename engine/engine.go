@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -42,6 +43,12 @@ func (r Ref) ForNextStep(systemID string, moved bool) Ref {
 // uses "owner/name", Cluster API "management cluster/namespace/cluster/name". The part before
 // the first slash is the owner.
 type Key string
+
+// Owner is the part before the first slash.
+func (k Key) Owner() string {
+	owner, _, _ := strings.Cut(string(k), "/")
+	return owner
+}
 
 // Ref names an object. Once SystemID is known, it alone identifies the object. Key and Name
 // only bridge the time between compose and bind.

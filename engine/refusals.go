@@ -143,6 +143,8 @@ const (
 	WayMakeHostFirst Way = "make-host-first"
 	// WayDeleteToRelease is to delete the object, which releases its machine.
 	WayDeleteToRelease Way = "delete-to-release"
+	// WayOtherName is to give the new object another name.
+	WayOtherName Way = "other-name"
 	// WayTakeSnapshot is to take a snapshot first.
 	WayTakeSnapshot Way = "take-snapshot"
 	// WayInsecureKey is to send the private key over plain http.
@@ -152,7 +154,7 @@ const (
 // AllWays are the ways that a front end must know.
 var AllWays = []Way{
 	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
-	WayComposeInLXD, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayTakeSnapshot, WayInsecureKey,
+	WayComposeInLXD, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayTakeSnapshot, WayInsecureKey,
 }
 
 // ForMachine is the way for the machine with a system id.

@@ -20,6 +20,7 @@ var ways = map[engine.Way]string{
 	engine.WayComposeInLXD:    "Or start the manager with --composer=lxd, which makes VMs in LXD itself.",
 	engine.WayAskLXD:          "Start the manager with --composer=auto, which asks the LXD.",
 	engine.WayDeleteToRelease: "Delete the Machine of the cluster to release it.",
+	engine.WayOtherName:       "Choose another name.",
 	engine.WayTakeSnapshot:    "",
 	engine.WayInsecureKey:     "Or start the manager with --allow-insecure-key, if you trust the network between.",
 }

@@ -139,7 +139,7 @@ func TestMachineNamedRefused(t *testing.T) {
 		"Unknown":       {"MAAS has no machine of this name.", engine.MachineSpec{Machine: "nosuch"}, []string{`"nosuch"`}},
 		"New":           {"It was never commissioned.", engine.MachineSpec{Machine: "fresh"}, []string{"New"}},
 		"Owned":         {"It is someone else's.", engine.MachineSpec{Machine: "busy"}, []string{"Deployed", "admin"}},
-		"OfThisProgram": {"A release would destroy what it was made for.", engine.MachineSpec{Machine: "tagged"}, []string{`made for "other/vm-hosts/kvm-1"`, "first delete what it was made for"}},
+		"OfThisProgram": {"A release would destroy what it was made for.", engine.MachineSpec{Machine: "tagged"}, []string{`made for "other/vm-hosts/kvm-1"`, "Choose another machine."}},
 		"Broken":        {"It is broken.", engine.MachineSpec{Machine: "broken"}, []string{"Broken"}},
 		"AdoptReady":    {"Only what is Deployed can be adopted.", engine.MachineSpec{Machine: "small", Adopt: true}, []string{"Ready"}},
 		"AdoptUnknown":  {"MAAS has no machine of this name.", engine.MachineSpec{Machine: "nosuch", Adopt: true}, []string{`"nosuch"`}},

@@ -286,7 +286,7 @@ func (h *deleteSteps) checkNoVMs(ctx context.Context, key engine.Key, record eng
 		case key != "" && h.isBeingDeleted(ctx, key, m.Machine):
 			leaving = append(leaving, m.Hostname)
 		case key != "":
-			ours = append(ours, fmt.Sprintf("%s (%s, of %s)", m.Hostname, m.SystemID, key))
+			ours = append(ours, fmt.Sprintf("%s (%s, made for %q)", m.Hostname, m.SystemID, key))
 		default:
 			foreign = append(foreign, fmt.Sprintf("%s (%s)", m.Hostname, m.SystemID))
 		}
@@ -302,13 +302,10 @@ func (h *deleteSteps) checkNoVMs(ctx context.Context, key engine.Key, record eng
 		return &vmsLeavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
 	}
 	message := fmt.Sprintf("cannot remove VM host %s, which has VMs", record.Name)
-	if len(ours) > 0 {
-		message += "; of this program: " + strings.Join(ours, ", ")
-	}
 	if len(foreign) > 0 {
-		message += "; of others: " + strings.Join(foreign, ", ")
+		message += " of others"
 	}
-	return &engine.Refusal{Message: message, Hint: "Delete or move them first.", Err: engine.ErrConflict}
+	return &engine.Refusal{Message: message + ": " + strings.Join(append(ours, foreign...), ", "), Hint: "Delete or move them first.", Err: engine.ErrConflict}
 }
 
 // isBeingDeleted tells whether the VM of a key is being deleted: by this process, by MAAS, or

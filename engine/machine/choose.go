@@ -190,7 +190,7 @@ func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m en
 	}
 	if marked := m.MarkedBy(); marked != "" { // a release would take it from that object
 		message += fmt.Sprintf("; it was made for %q", marked)
-		hint, ways = "Choose another machine, or first delete what it was made for.", nil
+		hint, ways = "Choose another machine.", nil
 	}
 	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: hint, Ways: ways, Err: engine.ErrConflict}
 }
@@ -199,8 +199,7 @@ func alreadyFinishedError(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
 		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("the machine %s was deployed for this name earlier and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
-		Hint:    "If something else manages it, choose another name.",
-		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayMovedBlock},
+		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayOtherName},
 		Err:     engine.ErrConflict,
 	}}
 }

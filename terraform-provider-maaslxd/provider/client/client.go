@@ -173,25 +173,29 @@ func (c *Client) CanCheckPlan() bool {
 }
 
 // NotePlanned records what the plan does with an object, and tells whether it replaces it. If two
-// resources of this run create the same object, it refuses before either is created.
+// resources of this run have or create the same object, it refuses before either is changed.
 func (c *Client) NotePlanned(kind string, name types.String, action Action, diags *diag.Diagnostics) Replacement {
-	if c == nil {
-		return Replacement{}
+	if c == nil || !values.IsSet(name) {
+		return Replacement{IsReplaced: action == ActionRecreate}
 	}
 	object := kind + name.ValueString()
-	if action == ActionCreate && values.IsSet(name) && c.Run.noteCreate(object) {
-		diagnostics.ReportError(diags, "create "+object, duplicateResourceError(object))
+	replacement, isDuplicate := c.Run.notePlannedAction(object, action)
+	if isDuplicate {
+		verb := map[Action]string{ActionChange: "keep ", ActionReplace: "replace ", ActionRecreate: "replace ", ActionCreate: "create "}[action]
+		diagnostics.ReportError(diags, verb+object, duplicateResourceError(object))
 	}
 	if action == ActionCreate {
 		c.warnOwnerOfJob(diags)
 	}
-	return c.Run.notePlannedAction(object, action)
+	return replacement
 }
 
 // ActionOf is what a plan does with an object: exists tells that the state has it, replaces that
-// an attribute replaces it.
-func ActionOf(exists, replaces bool) Action {
+// an attribute replaces it, and hasPrivateState that the object had a state before this plan.
+func ActionOf(exists, replaces, hasPrivateState bool) Action {
 	switch {
+	case !exists && hasPrivateState:
+		return ActionRecreate
 	case !exists:
 		return ActionCreate
 	case replaces:
@@ -214,7 +218,7 @@ func (c *Client) ClaimKey(key engine.Key, name string) error {
 // such as "VM web".
 func duplicateResourceError(object string) error {
 	return &engine.SpecError{
-		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration also creates %s", object),
+		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration has the same name, %s", object),
 		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
 	}
 }

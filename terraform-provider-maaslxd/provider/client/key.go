@@ -13,6 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/site"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
 // KeySettings are the configured key pair of the fleet, in PEM. If both are empty, the pair is
@@ -92,7 +93,7 @@ func AutomationError() error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: the pair would be lost with this job, and with it the VM hosts", name),
 		Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
-			"docs/guides/ci-runners.md, \"The key pair in CI\", says how to make one.",
+			diagnostics.GuideURL("ci-runners", "the-key-pair-in-ci") + " says how to make one.",
 		Err: engine.ErrInvalid,
 	}
 }

@@ -105,6 +105,20 @@ func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
 			"over. Then destroy. Or delete them in MAAS.", strings.Join(left, ", ")))
 }
 
+// ListBegunVMs lists those of the VMs, by name, that an interrupted apply of this owner began. Such a
+// VM may have no mark yet.
+func (c *Client) ListBegunVMs(ctx context.Context, b *Backend, names []string) []string {
+	rows, err := b.ledger.openExisting(ctx)
+	if rows == nil || err != nil {
+		return nil
+	}
+	keys, err := rows.ListCutOff(ctx, c.owner.name()+"/")
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(keys, c.VMKey(name)) })
+}
+
 // listLeftBehind names the objects of this owner's interrupted applies that still exist.
 func (c *Client) listLeftBehind(ctx context.Context, b *Backend) []string {
 	rows, err := b.ledger.openExisting(ctx)

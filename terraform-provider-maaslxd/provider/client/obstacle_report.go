@@ -18,7 +18,7 @@ const PlanCheckTimeout = 30 * time.Second
 
 // DestroyAllHint is the way out of a refused destroy. A destroy also plans the configuration,
 // unless it runs without a refresh.
-const DestroyAllHint = "If you ran terraform destroy, run it with -refresh=false."
+const DestroyAllHint = "Only if you ran terraform destroy: run it with -refresh=false."
 
 // ObstacleReport reports the obstacles of a plan.
 type ObstacleReport struct {
@@ -83,11 +83,11 @@ func (v ObstacleReport) refuseReplacement(err error, wayOut string) {
 
 // freeingHint says what an apply does that needs what another object has now.
 func (v ObstacleReport) freeingHint() string {
-	const hint = "The apply works only if this run first frees what is missing. Otherwise "
+	const unless = "fails, unless this run first deletes or changes what is in the way."
 	if v.Action == "replace" {
-		return hint + v.Object + " is destroyed, and no new one is made."
+		return "The apply destroys " + v.Object + ". Then it " + unless
 	}
-	return hint + "it fails."
+	return "The apply " + unless
 }
 
 // addErrors adds errors, and a way out besides the errors' own.
@@ -97,7 +97,7 @@ func (v ObstacleReport) addErrors(err error, wayOut string) {
 	case v.Action == "replace":
 		more = []string{"The plan stops here, before " + v.Object + " is destroyed."}
 	case errors.Is(err, engine.ErrNotFound):
-		more = append(more, "If this run makes it, make it first: terraform apply -target=ADDRESS.")
+		more = append(more, "If another resource of this configuration makes what is missing, make that first: terraform apply -target=ADDRESS.")
 	}
 	if wayOut != "" {
 		more = append(more, wayOut)
@@ -143,5 +143,5 @@ func sameRunHint(err error) string {
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok && spec.Field.RootName() == "vm_host" {
 		return "If this run makes the VM host, refer to it by its id: vm_host = maaslxd_vm_host.NAME.id. Then it is made first, and the plan knows it."
 	}
-	return "If this run makes it, refer to it by an attribute of its resource, so that it is made first."
+	return "If another resource of this configuration makes what is missing, refer to it by an attribute of that resource. Then it is made first."
 }

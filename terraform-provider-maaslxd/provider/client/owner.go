@@ -75,6 +75,20 @@ func (o *owner) name() string {
 	return o.generatedName
 }
 
+// IsOwnerOf tells whether a key has the owner of this configuration.
+func (c *Client) IsOwnerOf(key engine.Key) bool { return key.Owner() == c.owner.name() }
+
+// WarnOtherOwner warns that an imported object was made for another owner, whose state may still
+// have it. The object keeps that key.
+func (c *Client) WarnOtherOwner(object string, key engine.Key, diags *diag.Diagnostics) {
+	if key == "" || c.IsOwnerOf(key) {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("%s was made for %q", object, key), fmt.Sprintf(
+		"The owner of this configuration is %s. If the state of another configuration still has the object, both change it, and either can destroy "+
+			"it. Then remove it from one of the states: terraform state rm ADDRESS.", c.owner.name()))
+}
+
 // persist makes sure that the owner outlives this run.
 func (o *owner) persist() error {
 	if name, err := o.read(); name != "" || err != nil {

@@ -1,18 +1,20 @@
 package client
 
 import (
+	"net/http"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
 // Run holds the notes that the plans of one run exchange. Terraform plans each resource alone,
 // in no fixed order.
 type Run struct {
-	// VMNames are the names that the plans give to VMs.
-	VMNames VMNames
+	// PlannedNames are the names that the plans give to VMs, VM hosts and machines.
+	PlannedNames PlannedNames
 
 	mu                sync.Mutex
 	givenWarnings     map[string]bool // warnings that the user has seen
@@ -20,8 +22,9 @@ type Run struct {
 	isMAASUnreachable bool            // MAAS did not answer a check, so it is not asked again
 	applying          bool            // the apply has changed something: earlier plans no longer hold
 	vmNeeds           map[string]vmNeed
-	hasReadState      bool // the run has read something of the state
-	makesHosts        bool // the run makes VM hosts, which no list shows yet
+	hasReadState      bool     // the run has read something of the state
+	makesHosts        bool     // the run makes VM hosts, which no list shows yet
+	unfinishedHosts   []string // system ids and names of VM hosts
 	plannedCreates    map[string]bool
 	plannedRenames    map[string]string  // system ids, by the new name such as "VM api-1"
 	vmsInState        map[string]StateVM // by name
@@ -68,11 +71,13 @@ func (r *Run) WantsPlanCheck(isReplacement bool) bool {
 // Action is what a plan does with an object.
 type Action int
 
-// The actions. Terraform plans an object that it replaces twice: as a change, and as new.
+// The actions. Terraform plans an object that it replaces twice: as a change, and as new. The
+// second plan has no state, but the private state.
 const (
-	ActionCreate  Action = iota
-	ActionChange         // in place, or none
-	ActionReplace        // an attribute replaces the object
+	ActionCreate   Action = iota
+	ActionChange          // in place, or none
+	ActionReplace         // an attribute replaces the object
+	ActionRecreate        // the second plan of a replacement
 )
 
 // Replacement is what the two plans of an object tell together. The zero value: the object is
@@ -82,33 +87,31 @@ type Replacement struct {
 	IsForced   bool // no attribute replaces it: the user does, by -replace or replace_triggered_by
 }
 
-// notePlannedAction records the plan of an object.
-func (r *Run) notePlannedAction(object string, action Action) Replacement {
+// notePlannedAction records the plan of an object. It tells whether another resource has or makes
+// an object of the same name. Terraform plans each resource as new at most once, and a tainted one
+// only as new.
+func (r *Run) notePlannedAction(object string, action Action) (replacement Replacement, isDuplicate bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.plannedChanges == nil {
-		r.plannedChanges = map[string]bool{}
+		r.plannedChanges, r.plannedCreates = map[string]bool{}, map[string]bool{}
 	}
-	if action != ActionCreate {
+	byAttribute, changes := r.plannedChanges[object]
+	switch action {
+	case ActionChange, ActionReplace:
 		r.plannedChanges[object] = action == ActionReplace
-		return Replacement{}
+		return Replacement{}, r.plannedCreates[object] && !r.applying
+	case ActionCreate:
+		isDuplicate = (changes && !byAttribute || r.plannedCreates[object]) && !r.applying
+	case ActionRecreate:
+		isDuplicate = r.plannedCreates[object] && !r.applying
+		replacement = Replacement{IsReplaced: true, IsForced: !byAttribute}
 	}
-	byAttribute, changed := r.plannedChanges[object]
-	return Replacement{IsReplaced: changed, IsForced: changed && !byAttribute}
-}
-
-// noteCreate tells whether an object is planned as new for the second time. Terraform plans
-// each resource as new once, also one that it replaces. So the second time is another
-// resource.
-func (r *Run) noteCreate(object string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.plannedCreates == nil {
-		r.plannedCreates = map[string]bool{}
+	if action == ActionCreate && byAttribute { // its private state is empty
+		replacement.IsReplaced = true
 	}
-	again := r.plannedCreates[object] && !r.applying
 	r.plannedCreates[object] = true
-	return again
+	return replacement, isDuplicate
 }
 
 // NoteInState records that the state has a VM host or machine. Terraform plans a tainted one as
@@ -165,7 +168,11 @@ func (r *Run) WarnPlanUnchecked(err error, diags *diag.Diagnostics) {
 	known := r.isMAASUnreachable
 	r.isMAASUnreachable = true
 	r.mu.Unlock()
-	if !known {
+	switch {
+	case known:
+	case api.IsStatus(err, http.StatusUnauthorized): // MAAS has answered
+		diags.AddError("MAAS refuses the API key", diagnostics.ExplainError(err))
+	default:
 		diags.AddWarning("The plan is not checked against MAAS", diagnostics.ExplainError(err)+diagnostics.Paragraph(
 			"So the plan may name VM hosts, images or subnets that do not exist. The apply checks them"))
 	}

@@ -51,6 +51,22 @@ func (r *Run) VMsStayingOn(machine string) []string {
 	return slices.Clone(r.stayingVMs[machine])
 }
 
+// NoteUnfinishedHost records that the run finishes a VM host of the state, which MAAS may not list
+// yet.
+func (r *Run) NoteUnfinishedHost(machine, name string) {
+	r.NoteNewHost()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unfinishedHosts = append(r.unfinishedHosts, machine, name)
+}
+
+// FinishesHost tells whether the run finishes the VM host that a VM names.
+func (r *Run) FinishesHost(named string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return named != "" && slices.Contains(r.unfinishedHosts, named)
+}
+
 // NoteHostRename records the new name of the VM host on a machine.
 func (r *Run) NoteHostRename(machine, name string) {
 	r.mu.Lock()

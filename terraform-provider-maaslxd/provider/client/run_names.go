@@ -3,25 +3,27 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// namePatience is how long the plan of a VM waits for that of the VM that has its name. It begins
-// anew with each plan of another VM. Terraform plans ten at once, so two VMs that swap their
-// names see each other's plans.
+// namePatience is how long the plan of an object waits for that of the object that has its name. It
+// begins anew with each further plan. Terraform plans ten at once, so two VMs that swap their names
+// see each other's plans.
 const namePatience = 2 * time.Second
 
-// VMNames are the names that the plans of one run give to VMs.
-type VMNames struct {
+// PlannedNames are the names that the plans of one run give to VMs, VM hosts and machines.
+type PlannedNames struct {
 	mu       sync.Mutex
-	planned  map[string]string // by system id; empty: the plan destroys the VM
+	planned  map[string]string // by system id; empty: the plan destroys the object
 	lastPlan time.Time         // when planned last grew
 }
 
@@ -33,8 +35,8 @@ func (r *Run) NoteRename(object, systemID string, diags *diag.Diagnostics) {
 	}
 }
 
-// noteRename tells whether another object of the run is planned to get the name. A create that
-// follows may be the forced replacement of the renamed object itself, so it is not compared.
+// noteRename tells whether another existing object of the run is planned to get the name. NotePlanned
+// compares it with new objects.
 func (r *Run) noteRename(object, systemID string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,12 +45,12 @@ func (r *Run) noteRename(object, systemID string) bool {
 	}
 	other, known := r.plannedRenames[object]
 	r.plannedRenames[object] = systemID
-	return !r.applying && (known && other != systemID || r.plannedCreates[object])
+	return !r.applying && known && other != systemID
 }
 
-// NotePlan records the name that the plan gives a VM. An empty name says that the plan destroys
-// the VM.
-func (n *VMNames) NotePlan(systemID, name string) {
+// NotePlan records the name that the plan gives an object. An empty name says that the plan
+// destroys the object.
+func (n *PlannedNames) NotePlan(systemID, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.planned == nil {
@@ -57,9 +59,9 @@ func (n *VMNames) NotePlan(systemID, name string) {
 	n.planned[systemID], n.lastPlan = name, time.Now()
 }
 
-// WithoutFreed leaves out the obstacles that this run removes: VMs that have the wanted name,
+// WithoutFreed leaves out the obstacles that this run removes: objects that have the wanted name,
 // and that the plan renames or destroys. It tells whether the plan destroys one of them.
-func (n *VMNames) WithoutFreed(ctx context.Context, o engine.Obstacles, name string) (left engine.Obstacles, destroys bool) {
+func (n *PlannedNames) WithoutFreed(ctx context.Context, o engine.Obstacles, name string) (left engine.Obstacles, destroys bool) {
 	isFreed := func(err error) bool {
 		held, ok := errors.AsType[*engine.HeldByMachineError](err)
 		if !ok {
@@ -77,15 +79,30 @@ func (n *VMNames) WithoutFreed(ctx context.Context, o engine.Obstacles, name str
 	return o, destroys
 }
 
-// Destroys tells whether the plan destroys a VM.
-func (n *VMNames) Destroys(ctx context.Context, systemID string) bool {
+// Destroys tells whether the plan destroys an object.
+func (n *PlannedNames) Destroys(ctx context.Context, systemID string) bool {
 	planned, known := n.awaitPlan(ctx, systemID)
 	return known && planned == ""
 }
 
-// awaitPlan is the name that the plan gives a VM, if it is known. It waits for the plan of the
-// VM, as long as others follow.
-func (n *VMNames) awaitPlan(ctx context.Context, systemID string) (name string, known bool) {
+// WarnMadeAnew warns that another resource of the configuration loses the object of this name, such
+// as "VM web", and what is lost with it.
+func WarnMadeAnew(object, lost string, diags *diag.Diagnostics) {
+	diags.AddAttributeWarning(path.Root("name"), object+" will be made anew", fmt.Sprintf(
+		"The plan destroys %s, and makes another one of this name. %s\n\nIf you only moved the resource in the configuration, for example from count "+
+			"to for_each, write a moved block.", object, lost))
+}
+
+// Knows tells whether the run plans the object with a system id. It waits for the plan as long as
+// others follow.
+func (n *PlannedNames) Knows(ctx context.Context, systemID string) bool {
+	_, known := n.awaitPlan(ctx, systemID)
+	return known
+}
+
+// awaitPlan is the name that the plan gives an object, if it is known. It waits for the plan of the
+// object, as long as others follow.
+func (n *PlannedNames) awaitPlan(ctx context.Context, systemID string) (name string, known bool) {
 	const pause = namePatience / 40
 	for {
 		planned, known, waits := n.plannedName(systemID)
@@ -99,9 +116,9 @@ func (n *VMNames) awaitPlan(ctx context.Context, systemID string) (name string, 
 	}
 }
 
-// plannedName is the planned name of a VM. If it is not known yet, waits tells whether it may
+// plannedName is the planned name of an object. If it is not known yet, waits tells whether it may
 // still become known.
-func (n *VMNames) plannedName(systemID string) (name string, known, waits bool) {
+func (n *PlannedNames) plannedName(systemID string) (name string, known, waits bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lastPlan.IsZero() {

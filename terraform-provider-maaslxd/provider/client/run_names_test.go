@@ -16,23 +16,23 @@ func TestFreedNames(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		before func(*VMNames)
-		later  func(*VMNames) // half a second after the check began
+		before func(*PlannedNames)
+		later  func(*PlannedNames) // half a second after the check began
 		want   int
 		took   time.Duration
 	}{
-		"Stays":        {reason: "The holder is planned, and keeps its name.", before: func(n *VMNames) { n.NotePlan("api", "api-1") }, want: 1},
-		"Renamed":      {reason: "The same run frees the name.", before: func(n *VMNames) { n.NotePlan("api", "web-1") }},
-		"Destroyed":    {reason: "The same run destroys the holder.", before: func(n *VMNames) { n.NotePlan("api", "") }},
-		"RenamedLater": {reason: "Two VMs swap their names, and this one is planned first.", later: func(n *VMNames) { n.NotePlan("api", "web-1") }, took: time.Second / 2},
-		"StaysLater":   {reason: "The holder's plan tells that it stays.", later: func(n *VMNames) { n.NotePlan("api", "api-1") }, want: 1, took: time.Second / 2},
+		"Stays":        {reason: "The holder is planned, and keeps its name.", before: func(n *PlannedNames) { n.NotePlan("api", "api-1") }, want: 1},
+		"Renamed":      {reason: "The same run frees the name.", before: func(n *PlannedNames) { n.NotePlan("api", "web-1") }},
+		"Destroyed":    {reason: "The same run destroys the holder.", before: func(n *PlannedNames) { n.NotePlan("api", "") }},
+		"RenamedLater": {reason: "Two VMs swap their names, and this one is planned first.", later: func(n *PlannedNames) { n.NotePlan("api", "web-1") }, took: time.Second / 2},
+		"StaysLater":   {reason: "The holder's plan tells that it stays.", later: func(n *PlannedNames) { n.NotePlan("api", "api-1") }, want: 1, took: time.Second / 2},
 		"Unknown":      {reason: "No plan of this run comes to the holder.", want: 1, took: namePatience},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				n, began := new(VMNames), time.Now()
+				n, began := new(PlannedNames), time.Now()
 				n.NotePlan("web", "api-1")
 				if tc.before != nil {
 					tc.before(n)
@@ -70,8 +70,38 @@ func TestRenamesToOneName(t *testing.T) {
 	if !r.noteRename("VM api-1", "db") {
 		t.Error("two VMs get one name")
 	}
-	r.noteCreate("VM new-1")
-	if !r.noteRename("VM new-1", "db") {
-		t.Error("a new VM and a renamed one get one name")
+}
+
+// TestNamesOfPlans: two resources of one run have one name, in whatever order they are planned. A
+// replaced object is planned twice, and a tainted one only as new.
+func TestNamesOfPlans(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		actions []Action
+		want    bool
+	}{
+		"Created":           {"One resource is planned as new once.", []Action{ActionCreate}, false},
+		"CreatedTwice":      {"Two new objects have one name.", []Action{ActionCreate, ActionCreate}, true},
+		"Replaced":          {"An attribute replaces the object.", []Action{ActionReplace, ActionRecreate}, false},
+		"Forced":            {"The user replaces the object.", []Action{ActionChange, ActionRecreate}, false},
+		"ReplacedUnwritten": {"The object has no private state yet.", []Action{ActionReplace, ActionCreate}, false},
+		"CreatedBeside":     {"A new object has the name of an existing one.", []Action{ActionChange, ActionCreate}, true},
+		"CreatedBefore":     {"The new object is planned first.", []Action{ActionCreate, ActionChange}, true},
+		"CreatedBeforeOne":  {"The new object is planned before a replaced one.", []Action{ActionCreate, ActionReplace}, true},
+		"CreatedAfterAll":   {"The new object is planned after a replaced one.", []Action{ActionChange, ActionRecreate, ActionCreate}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, got := new(Run), false
+			for _, action := range tc.actions {
+				_, isDuplicate := r.notePlannedAction("VM web", action)
+				got = got || isDuplicate
+			}
+			if got != tc.want {
+				t.Errorf("%s\nA duplicate is found: %v, want %v", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -135,7 +136,7 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 		return &engine.Refusal{
 			Message: fmt.Sprintf("there is no LXD client key pair here, and VM host %s trusts the certificate %s: a new pair would split the fleet", host, fingerprint),
 			Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger beside which it was made. " +
-				"If this is to be a fleet of its own, make a pair for it: docs/guides/ci-runners.md, \"The key pair in CI\", says how.",
+				"If this is to be a fleet of its own, make a pair for it. " + diagnostics.GuideURL("ci-runners", "the-key-pair-in-ci") + " says how.",
 			Err: engine.ErrForbidden,
 		}
 	}

@@ -55,7 +55,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 
 // checkPlan asks MAAS whether the plan can be applied, and tells the VMs of the run.
 func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	p.isReplacement = r.client.NotePlanned("VM host ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags).IsReplaced
+	p.isReplacement = r.client.NotePlanned("VM host ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0, values.HasPrivateState(ctx, req.Private, privateStateKey)), p.diags).IsReplaced
 	if p.isReplacement {
 		p.private = readPrivateState(ctx, req.Private, p.diags)
 	}
@@ -64,6 +64,10 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 	}
 	if p.state != nil && r.client != nil {
 		r.client.Run.NoteInState("VM host "+p.state.Name.ValueString(), p.state.ID.ValueString())
+		r.client.Run.PlannedNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+	}
+	if p.state != nil && r.client != nil && p.private.Pending && len(p.replace) == 0 {
+		r.client.Run.NoteUnfinishedHost(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	}
 	if !p.diags.HasError() {
 		r.checkAgainstMAAS(ctx, *p)
@@ -76,7 +80,7 @@ func (r *hostResource) notePlanForVMs(ctx context.Context, p hostPlan) {
 	if _, err := r.client.Backend(); err != nil || p.diags.HasError() || !r.client.Run.WantsPlanCheck(true) {
 		return
 	}
-	l := hostDestroy{name: p.plan.Name.ValueString(), isReplaced: true, diags: p.diags}
+	l := hostDestroy{name: p.plan.Name.ValueString(), isReplaced: true, key: p.private.Key, diags: p.diags}
 	switch {
 	case p.state != nil && len(p.replace) > 0:
 		l.isForced, l.keepsMachine = p.state.ForceDestroy.ValueBool(), p.state.Adopt.ValueBool() || p.state.registersRunningLXD()

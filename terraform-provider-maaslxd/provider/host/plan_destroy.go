@@ -20,12 +20,16 @@ func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanR
 	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
 	var state hostModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	r.client.CheckPlannedMAAS(ctx, readPrivateStateForPlan(ctx, req.Private, &resp.Diagnostics).MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)
+	if r.client != nil {
+		r.client.Run.PlannedNames.NotePlan(state.ID.ValueString(), "")
+	}
+	n := readPrivateStateForPlan(ctx, req.Private, &resp.Diagnostics)
+	r.client.CheckPlannedMAAS(ctx, n.MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || !r.client.CanCheckPlan() {
 		return
 	}
 	r.checkHostDestroy(ctx, state.ID.ValueString(), hostDestroy{
-		name: state.Name.ValueString(), isForced: state.ForceDestroy.ValueBool(), keepsMachine: state.Adopt.ValueBool() || state.registersRunningLXD(), diags: &resp.Diagnostics,
+		name: state.Name.ValueString(), isForced: state.ForceDestroy.ValueBool(), keepsMachine: state.Adopt.ValueBool() || state.registersRunningLXD(), key: n.Key, diags: &resp.Diagnostics,
 	})
 }
 
@@ -35,6 +39,7 @@ type hostDestroy struct {
 	isReplaced   bool
 	isForced     bool // the VMs on it are destroyed, too
 	keepsMachine bool // its machine stays, with all that runs there
+	key          engine.Key
 	diags        *diag.Diagnostics
 }
 
@@ -62,7 +67,7 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 		l.reportUnread(run, err)
 		return
 	}
-	ours, others := splitByMark(residents)
+	ours, others := r.splitByMark(ctx, residents, l.key)
 	stay := slices.DeleteFunc(ours, func(name string) bool { return !slices.Contains(run.VMsStayingOn(machine), name) })
 	summary := fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name)
 	switch {
@@ -72,9 +77,12 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 			"[maaslxd_vm_host.NAME.id] } and depends_on. Or remove them from the configuration first. %s",
 			pluralize(len(stay), "VM"), strings.Join(stay, ", "), client.DestroyAllHint))
 	case len(others) > 0 && !l.isForced:
-		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is "+
-			"destroyed.\n\nDelete or move them first. Or apply force_destroy = true before: then they are lost with the host.",
-			l.name, strings.Join(others, ", ")))
+		hint := "Delete or move them first. Or apply force_destroy = true before: then they are lost with the host."
+		if begun := r.client.ListBegunVMs(ctx, b, others); len(begun) > 0 {
+			hint = fmt.Sprintf("An apply of this configuration began %s, and was killed. Apply first: that takes them over. Then destroy. ", strings.Join(begun, ", ")) + hint
+		}
+		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is destroyed.\n\n%s",
+			l.name, strings.Join(others, ", "), hint))
 	case len(others) > 0 && !l.keepsMachine:
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
 			"force_destroy is set, and this configuration does not own these VMs on the host: %s.", strings.Join(others, ", ")))
@@ -93,15 +101,19 @@ func (l hostDestroy) reportUnread(run *client.Run, err error) {
 	}
 }
 
-// splitByMark lists the VMs with a mark of ours, and the others. The owner in the mark does
-// not tell whether this run removes the VM: the runners of one state may have different
-// owners.
-func splitByMark(residents []engine.Resident) (ours, others []string) {
+// splitByMark lists the VMs that this configuration may own, and those of others. The owner in a
+// mark does not tell: the runners of one state may have different owners. So a VM of another owner
+// is somebody else's only if no plan of this run knows it.
+func (r *hostResource) splitByMark(ctx context.Context, residents []engine.Resident, hostKey engine.Key) (ours, others []string) {
 	for _, vm := range residents {
-		if vm.MarkedBy() != "" {
-			ours = append(ours, vm.Hostname)
-		} else {
+		made := vm.MarkedBy()
+		switch {
+		case made == "":
 			others = append(others, vm.Hostname)
+		case !r.client.IsOwnerOf(made) && made.Owner() != hostKey.Owner() && !r.client.Run.PlannedNames.Knows(ctx, vm.SystemID):
+			others = append(others, fmt.Sprintf("%s (made for %q)", vm.Hostname, made))
+		default:
+			ours = append(ours, vm.Hostname)
 		}
 	}
 	return ours, others

@@ -41,7 +41,7 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if p.diags.HasError() {
 		return
 	}
-	p.isReplacement = r.client.NotePlanned("machine ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags).IsReplaced
+	p.isReplacement = r.client.NotePlanned("machine ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0, values.HasPrivateState(ctx, req.Private, privateStateKey)), p.diags).IsReplaced
 	if p.isReplacement {
 		n := readPrivateState(ctx, req.Private, p.diags)
 		values.RefuseDestroy("machine "+p.plan.Name.ValueString(), n.Protected || n.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
@@ -51,6 +51,7 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	if p.state != nil && r.client != nil {
 		r.client.Run.NoteInState("machine "+p.state.Name.ValueString(), p.state.ID.ValueString())
+		r.client.Run.PlannedNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	}
 	if !p.diags.HasError() {
 		r.checkAgainstMAAS(ctx, p)
@@ -61,8 +62,12 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 // the state.
 func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
-	var name types.String
+	var id, name types.String
 	var protected types.Bool
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
+	if r.client != nil {
+		r.client.Run.PlannedNames.NotePlan(id.ValueString(), "")
+	}
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
 	n := readPrivateState(ctx, req.Private, &resp.Diagnostics)

@@ -50,6 +50,9 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	n = n.withImported(imported)
+	if imported {
+		r.client.WarnOtherOwner("machine "+m.Hostname, n.Key, diags)
+	}
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	diags.Append(resp.State.Set(ctx, &state)...)

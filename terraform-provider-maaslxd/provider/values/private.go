@@ -17,6 +17,12 @@ type PrivateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
+// HasPrivateState tells whether an object had notes before this plan.
+func HasPrivateState(ctx context.Context, private PrivateReader, key string) bool {
+	raw, _ := private.GetKey(ctx, key)
+	return len(raw) > 0
+}
+
 // ReadPrivateState reads the notes of an object, such as "VM host", besides its state. They
 // are empty before the first apply.
 func ReadPrivateState[T any](ctx context.Context, private PrivateReader, key, object string, diags *diag.Diagnostics) T {

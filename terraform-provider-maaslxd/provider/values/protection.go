@@ -13,7 +13,7 @@ import (
 func ProtectionPath() path.Path { return path.Root("deletion_protection") }
 
 // unprotectHint says how to destroy a protected object.
-const unprotectHint = "Set deletion_protection = false and apply that first; the apply then unlocks it in MAAS."
+const unprotectHint = "Set deletion_protection = false and apply that first; the apply then unlocks it in MAAS. If its resource block is gone, put the block back for that."
 
 // RefuseDestroy refuses to destroy a protected object, such as "VM web-1".
 func RefuseDestroy(object string, protected bool, diags *diag.Diagnostics) {

@@ -58,7 +58,7 @@ func (p *vmPlan) followHostPlan() {
 func refuseHostDestroy(p *vmPlan, verb string) {
 	p.diags.AddError(fmt.Sprintf("Cannot %s VM host %s", verb, p.state.VMHostName.ValueString()), fmt.Sprintf(
 		"1 VM would stay on it: %s. The plan stops here, before anything is destroyed.\n\nTake the VM out of the configuration, too, "+
-			"or replace it on another VM host first: docs/guides/day-two.md, \"Emptying a VM host\", says how. %s", p.state.Name.ValueString(), client.DestroyAllHint))
+			"or replace it on another VM host first. %s says how. %s", p.state.Name.ValueString(), diagnostics.GuideURL("day-two", "emptying-a-vm-host"), client.DestroyAllHint))
 }
 
 // refuseStayingOnDestroyedHost refuses a plan in which the VM host was planned after

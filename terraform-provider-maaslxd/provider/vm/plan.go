@@ -36,7 +36,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 	resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	if !p.diags.HasError() {
-		notePlan(r.client, &p)
+		notePlan(r.client, &p, client.ActionOf(p.state != nil, len(p.replace) > 0, values.HasPrivateState(ctx, req.Private, privateStateKey)))
 		if p.replacement.IsReplaced {
 			p.private = readPrivateState(ctx, req.Private, p.diags)
 			refuseTakenOver(p.plan.Name.ValueString(), p.private, p.diags)
@@ -54,13 +54,13 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 }
 
 // notePlan records the plan for the other plans of the run.
-func notePlan(c *client.Client, p *vmPlan) {
-	p.replacement = c.NotePlanned("VM ", p.plan.Name, client.ActionOf(p.state != nil, len(p.replace) > 0), p.diags)
+func notePlan(c *client.Client, p *vmPlan, action client.Action) {
+	p.replacement = c.NotePlanned("VM ", p.plan.Name, action, p.diags)
 	if p.state == nil || c == nil {
 		return
 	}
 	c.Run.NoteVMInState(p.state.Name.ValueString(), p.plan.Name.ValueString(), p.state.inState(p.private))
-	c.Run.VMNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+	c.Run.PlannedNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	if len(p.replace) == 0 && values.IsSet(p.plan.Name) && !p.plan.Name.Equal(p.state.Name) {
 		c.Run.NoteRename("VM "+p.plan.Name.ValueString(), p.state.ID.ValueString(), p.diags)
 	}
@@ -74,7 +74,7 @@ func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanReq
 	diags.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
 	diags.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	if r.client != nil {
-		r.client.Run.VMNames.NotePlan(id.ValueString(), "")
+		r.client.Run.PlannedNames.NotePlan(id.ValueString(), "")
 	}
 	diags.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
 	n := readPrivateStateForPlan(ctx, req.Private, diags)

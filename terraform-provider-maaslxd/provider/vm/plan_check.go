@@ -2,11 +2,9 @@ package vm
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -33,25 +31,21 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
+	if r.client.Run.FinishesHost(spec.Host) {
+		spec.Host, spec.Placement = "", engine.Placement{}
+	}
 	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
 		spec.Placement.Strategy = "" // one of the new hosts may have room
 	}
 	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", IsForced: p.replacement.IsForced, Run: &r.client.Run, Diags: p.diags}
-	found, remakes := r.client.Run.VMNames.WithoutFreed(ctx, b.VMs.Check(ctx, ref, spec), spec.Name)
+	found, remakes := r.client.Run.PlannedNames.WithoutFreed(ctx, b.VMs.Check(ctx, ref, spec), spec.Name)
 	v.AddDiagnostics(found, func() bool { return replaces || hasFinishedVM(ctx, b, ref) })
-	if doing == "create" && !p.replacement.IsReplaced && (remakes || ref.SystemID != "" && r.client.Run.VMNames.Destroys(ctx, ref.SystemID)) {
-		warnMadeAnew(p.plan.Name.ValueString(), p.diags)
+	if doing == "create" && !p.replacement.IsReplaced && (remakes || ref.SystemID != "" && r.client.Run.PlannedNames.Destroys(ctx, ref.SystemID)) {
+		client.WarnMadeAnew("VM "+p.plan.Name.ValueString(), "The data on its disks are lost.", p.diags)
 	}
 	if doing != "update" {
 		r.client.Run.CheckVMNeed(ctx, b, spec, v)
 	}
-}
-
-// warnMadeAnew warns that another resource of the configuration loses the VM of this name.
-func warnMadeAnew(name string, diags *diag.Diagnostics) {
-	diags.AddAttributeWarning(path.Root("name"), "VM "+name+" will be made anew, with new disks", fmt.Sprintf(
-		"The plan destroys a VM %s, and makes another one of this name. The data on its disks are lost.\n\n"+
-			"If you only moved the resource in the configuration, for example from count to for_each, write a moved block.", name))
 }
 
 // specToCheck is the part of a plan that the engine can check, with its verb. There is none if

@@ -126,7 +126,7 @@ func TestPlanOfChanges(t *testing.T) {
 		"PlacementToOtherHost": {
 			reason: "Naming another host replaces the VM.",
 			config: readyConfig.WithChanges(object{"vm_host": "lxd-b"}), state: placedState,
-			changed: []string{"placement", "vm_host"}, replaces: []string{"vm_host"},
+			changed: []string{"placement", "vm_host"}, replaces: []string{"vm_host"}, warnings: 1,
 		},
 		"HostToPlacement": {
 			reason: "placement in the place of the host's name keeps the host.",
@@ -135,7 +135,7 @@ func TestPlanOfChanges(t *testing.T) {
 		"OtherHost": {
 			reason: "A VM cannot move.",
 			config: readyConfig.WithChanges(object{"vm_host": "lxd-b"}), state: readyState,
-			changed: []string{"vm_host"}, replaces: []string{"vm_host"},
+			changed: []string{"vm_host"}, replaces: []string{"vm_host"}, warnings: 1,
 		},
 		"Cores": {
 			reason: "MAAS cannot resize a VM.",

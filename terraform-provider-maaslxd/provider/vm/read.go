@@ -101,6 +101,9 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 		n.Unclaimed = planmodifiers.Unclaimed{"tags", "deletion_protection"}
 	}
 	*n = n.withObserved(vm)
+	if imported {
+		r.client.WarnOtherOwner("VM "+vm.Hostname, n.Key, diags)
+	}
 	if n.HostMachine == "" || !state.isOnHostOfState(vm) {
 		at := r.readHostMachine(ctx, vm)
 		if at != "" && at == n.HostMachine {

@@ -139,6 +139,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
+			p.warnReplacedForHost(rule.attribute)
 			p.warnReplacedForSize(ctx, rule.attribute)
 			interfacePlan{p}.warnReplacement(rule.attribute)
 		}
@@ -161,6 +162,21 @@ func (p *vmPlan) changesPinnedCores() bool {
 	return !had.IsNull() || want.IsUnknown() || len(p.private.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.private.PinnedCores)
 }
 
+// warnReplacedForHost warns that another VM host destroys the existing disks. If the run makes the VM
+// host, its id is not known yet.
+func (p *vmPlan) warnReplacedForHost(attribute string) {
+	if attribute != "vm_host" || p.diags.HasError() {
+		return
+	}
+	to := "another VM host"
+	if values.IsSet(p.plan.VMHost) {
+		to = "VM host " + p.plan.VMHost.ValueString()
+	}
+	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", fmt.Sprintf(
+		"%s is on VM host %s, and the configuration names %s. A VM cannot move with its disks, so the plan deletes %s with the data on them, and makes a new VM.",
+		p.state.Name.ValueString(), p.state.VMHostName.ValueString(), to, p.state.Name.ValueString()))
+}
+
 // warnReplacedForSize warns that a change of the size destroys the existing disks: you may not
 // expect that when you add memory or an empty disk, or allow to stop the VM.
 func (p *vmPlan) warnReplacedForSize(ctx context.Context, attribute string) {
@@ -175,8 +191,8 @@ func (p *vmPlan) warnReplacedForSize(ctx context.Context, attribute string) {
 	case err != nil:
 		return // the plan says that MAAS does not answer
 	case !inLXD:
-		why = "MAAS makes the VMs here, and changes no " + sizeWords[attribute] + " of an existing VM, also with allow_stopping_for_update. " +
-			"Where the provider makes the VMs in LXD, a VM can become larger in place: see docs/guides/day-two.md, Change the size."
+		why = "MAAS makes the VMs here, and changes no " + sizeWords[attribute] + " of an existing VM, not even with allow_stopping_for_update. " +
+			"Where the provider makes the VMs in LXD, a VM can become larger in place: " + diagnostics.GuideURL("day-two", "change-the-size")
 	case attribute == "disks":
 		why = "A disk that is removed or shrunk, or changes its storage pool, needs a new VM. So does a new disk whose name does not follow those of the others."
 	default:
