@@ -36,6 +36,7 @@ var notOnLXD = map[string]string{
 	"TestAccHostServerIsTold":             lxdNoHostNumber,
 	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
 	"TestAccWorkflowComposerBack":         lxdNoHostRecord,
+	"TestAccWorkflowComposerBackRefused":  lxdNoHostRecord,
 	"TestAccWorkflowComposerChanged":      lxdNoHostRecord,
 	"TestAccWorkflowMoveByImport":         lxdNoCompose,
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,

@@ -301,19 +301,19 @@ func TestAccGuideDayTwo(t *testing.T) {
 func TestAccGuideMovedAddress(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
-	web := func(each, name string) string {
-		return x.config(fmt.Sprintf("resource \"maaslxd_vm\" \"web\" {\n  %s\n  name = %s\n  vm_host = %q\n}\n", each, name, x.host))
+	api := func(each, name string) string {
+		return x.config(fmt.Sprintf("resource \"maaslxd_vm\" \"api\" {\n  %s\n  name = %s\n  vm_host = %q\n}\n", each, name, x.host))
 	}
-	w := newWorkspace(t, web("count = 1", `"web-1"`))
+	w := newWorkspace(t, api("count = 1", `"api-1"`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	each := web(`for_each = toset(["web-1"])`, "each.key")
+	each := api(`for_each = toset(["api-1"])`, "each.key")
 	w.configure(t, each)
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("1 to destroy").MatchString(out) || !wordsPattern("write a moved block").MatchString(out) {
 		t.Errorf("want a warning that names the moved block, got:\n%s", out)
 	}
 	w.configure(t, each+configurationOf(t, "day-two", "The VM gets another address in the configuration"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if out := w.run(t, "state", "list"); !strings.Contains(out, `maaslxd_vm.web["web-1"]`) {
+	if out := w.run(t, "state", "list"); !strings.Contains(out, `maaslxd_vm.api["api-1"]`) {
 		t.Errorf("the state has %s", out)
 	}
 	w.wantEmptyPlan(t)

@@ -125,7 +125,7 @@ func TestAccGoneKeyExpires(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	newKeyPair(t, newYear(2010), newYear(2020)).putBesideLedger(t, x)
 	w.configure(t, x.configReachingLXD(""))
-	w.wantRefusedChange(t, x, "", `Cannot delete VM host kvm1 LXD HostUnavailable: cannot tell which VMs are on it expired on 2020-01-01 Give a valid client key pair or set force_destroy`)
+	w.wantRefusedChange(t, x, "", `Cannot delete VM host kvm1 cannot tell which VMs are on it expired on 2020-01-01 Give a valid client key pair or set force_destroy`)
 	w.configure(t, x.configReachingLXD(hostOnNode1(`force_destroy = true`)))
 	before := x.observeState()
 	w.run(t, "apply", "-auto-approve", "-no-color")

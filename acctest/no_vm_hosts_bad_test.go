@@ -32,7 +32,7 @@ func TestAccGoneBad(t *testing.T) {
 				}
 			},
 			vm: []string{`timeouts = { create = "15s" }`},
-			at: "vm_host", want: `LXD HostUnavailable: nothing listens at core.https_address`,
+			at: "vm_host", want: `nothing listens at core.https_address`,
 		},
 		"OtherProject": {
 			reason: "Our certificate may not use the LXD project.",
@@ -48,7 +48,7 @@ func TestAccGoneBad(t *testing.T) {
 				}
 			},
 			vm: []string{`timeouts = { create = "15s" }`},
-			at: "vm_host", want: `LXD ProjectNotFound: project "other"`,
+			at: "vm_host", want: `project "other"`,
 		},
 		"OtherServer": {
 			reason: "Another server answers at the address of the LXD.",
@@ -65,7 +65,7 @@ func TestAccGoneBad(t *testing.T) {
 		},
 		"NoProfile": {
 			reason: "The LXD project has no such profile.", vm: []string{`profile = "gold"`},
-			at: "profile", want: `LXD ProfileNotFound: the project "maas" has no profile "gold" It has: default lxc profile create gold`,
+			at: "profile", want: `the project "maas" has no profile "gold" It has: default lxc profile create gold`,
 		},
 		"NoNetwork": {
 			reason: "MAAS has no such subnet.", vm: []string{`interfaces = { eth0 = { subnet = "10.99.0.0/24" } }`},
@@ -138,7 +138,7 @@ func TestAccGoneTooOld(t *testing.T) {
 	})}
 	x.makesOwnKey = true
 	x.makeLXDTrustNewKey(t, host.Name)
-	const want = "LXD HostUnavailable: LXD " + old + " at is too old: LXD 5.0 or newer is needed Install LXD 5.0 or newer on the host snap refresh lxd --channel=5.21/stable"
+	const want = "LXD " + old + " at is too old: LXD 5.0 or newer is needed Install LXD 5.0 or newer on the host snap refresh lxd --channel=5.21/stable"
 	markHostMachine(t, x.sim, host)
 	newWorkspace(t, x.configReachingLXD(x.vm("web"))).wantRefusedCreate(t, x, "vm_host", want)
 	placed := "resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  placement = {}\n}\n"

@@ -69,6 +69,7 @@ var notOnSite = map[string]string{
 	"TestAccGoneInstanceRuns":            "it reads the simulator's LXD",
 	"TestAccExampleDevices":              "it reads the simulator's LXD",
 	"TestAccWorkflowComposerBack":        "it reads the simulator's LXD",
+	"TestAccWorkflowComposerBackRefused": "it reads the simulator's LXD",
 	"TestAccWorkflowComposerChanged":     "it reads the simulator's LXD",
 	"TestAccWorkflowSnapshot":            "it reads the simulator's LXD",
 	"TestAccGoneSnapshotChanges":         "it reads the simulator's LXD",

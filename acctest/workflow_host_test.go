@@ -239,6 +239,28 @@ func TestAccWorkflowComposerBack(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccWorkflowComposerBackRefused makes a VM host and a VM in LXD, and then has MAAS compose. MAAS
+// does not have the VM host, and would restart the VM if it were registered. Nothing changes until
+// the composer is changed again.
+func TestAccWorkflowComposerBackRefused(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, listenOnLoopback)
+	config := func(settings ...string) string {
+		return x.configReachingLXD(hostOnNode1()+vmOnTestHost("web"), settings...)
+	}
+	w := newWorkspace(t, config(`composer = "lxd"`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.findMachine(t, "web")
+	w.configure(t, config())
+	w.wantCommandFailure(t, `Cannot update VM host kvm1 holds instances already web`, "apply", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, `Cannot delete VM web is on no VM host`, "destroy", "-auto-approve", "-no-color")
+	if m := x.findMachine(t, "web"); m.SystemID != made.SystemID {
+		t.Errorf("the VM is another one now: %+v", m)
+	}
+	w.configure(t, config(`composer = "lxd"`))
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccWorkflowComposerChanged makes a VM host that MAAS composes on, and then has VMs made
 // in LXD. The plan is empty, a new VM is made in LXD, and the VM host can be changed. A destroy that is interrupted and
 // repeated leaves nothing: MAAS's VM host is removed, too.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -235,18 +234,6 @@ func isUnknown(value any) bool {
 	return false
 }
 
-// giveBack removes all objects from the state as the guide says, and leaves
-// the old configuration.
-func (f *movedFleet) giveBack(t *testing.T, w workspace) {
-	t.Helper()
-	w.configure(t, f.config(configurationOf(t, migratingGuide, "Give them back")))
-	w.run(t, "apply", "-auto-approve", "-no-color")
-	if got := strings.Fields(w.run(t, "state", "list")); len(got) != 0 {
-		t.Fatalf("the state still has %d objects", len(got))
-	}
-	w.configureWithIncumbents(t, f.config(f.formerConfig()))
-}
-
 // importAll imports all objects with the old providers by the guide's block.
 func (f *movedFleet) importAll(t *testing.T, w workspace) {
 	t.Helper()
@@ -321,12 +308,12 @@ func TestAccWorkflowMoveFleet(t *testing.T) {
 			w.configure(t, f.config(withoutBlocks(config))) // without the old providers
 			w.wantEmptyPlan(t)
 
-			f.giveBack(t, w)
+			w.writeFile(t, "moved.tfstate", w.run(t, "state", "pull"))
+			w.configureWithIncumbents(t, f.config(f.formerConfig()))
 			w.run(t, "state", "push", "-force", "before.tfstate")
 			w.wantEmptyPlan(t)
-			if err := os.Remove(w.dir + "/" + stateFile); err != nil { // the other way begins without a state
-				t.Fatal(err)
-			}
+			w.run(t, "state", "push", "-force", "moved.tfstate") // the other way begins there, too
+			w.removeMoved(t)
 			f.importAll(t, w)
 			f.wantWrites(t, "after it", map[string]int{})
 		})

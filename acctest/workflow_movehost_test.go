@@ -123,8 +123,6 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 	x.checkNotedAddress(t, "stray", "https://"+canonicalAddress+":8443")
 	w.configure(t, x.config(resources)) // without the old provider
 	w.wantEmptyPlan(t)
-	w.configure(t, x.config(strings.ReplaceAll(removedBlock("maas_vm_host"), "maas_vm_host.vm", "maaslxd_vm_host.host")))
-	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configureWithIncumbents(t, x.config(""))
 	w.run(t, "state", "push", "-force", "before.tfstate")
 	x.checkSameHosts(t, hosts, machines)

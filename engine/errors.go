@@ -69,8 +69,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := fmt.Sprintf("LXD %s: %s", e.Type, e.Message)
-	if e.Host != "" {
+	s := e.Message
+	if e.Host != "" && !strings.Contains(s, "VM host "+e.Host) {
 		s += fmt.Sprintf(" (VM host %s)", e.Host)
 	}
 	return s + causeText(e.Err) + e.Evidence.String()

@@ -232,7 +232,7 @@ func (d *demo) checkNothingLeft(ctx context.Context) error {
 	if err := d.checkBareMachines(ctx); err != nil {
 		return err
 	}
-	fmt.Println("No VM and no VM host is left in MAAS. The machines are Ready, nobody's, and without a mark.")
+	fmt.Println("No VM and no VM host is left in MAAS. The machines are Ready, without an owner, and without a mark.")
 	return nil
 }
 

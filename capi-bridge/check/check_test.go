@@ -131,7 +131,7 @@ func TestVMHostFails(t *testing.T) {
 	}{
 		"Unreachable": {
 			reason: "Nothing listens there.", env: map[string]string{"NODE_IP": "127.0.0.1:1"}, never: true,
-			status: setting.CodeFailed, says: []string{"FAIL  LXD HostUnavailable: nothing listens at 127.0.0.1:1"},
+			status: setting.CodeFailed, says: []string{"FAIL  nothing listens at 127.0.0.1:1"},
 		},
 		"Untrusted": {
 			reason: "LXD was not told of the pair.", model: func(m *sim.Model) { m.Hosts[0].TrustedCertificates = nil }, never: true,
@@ -357,5 +357,5 @@ func TestCheckNeedsAName(t *testing.T) {
 	}
 	none := filepath.Join(t.TempDir(), "none")
 	said, status = runCheck(t.Context(), map[string]string{"LXD_SOCKET": none}, "lxd")
-	wantOutput(t, said, status, 1, "FAIL  LXD HostUnavailable: there is no LXD at "+none, "check lxd: failed (1)")
+	wantOutput(t, said, status, 1, "FAIL  there is no LXD at "+none, "check lxd: failed (1)")
 }

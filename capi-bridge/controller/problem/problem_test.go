@@ -43,7 +43,7 @@ func TestContextEndInPlainWords(t *testing.T) {
 		"Typed": {
 			"The engine's error has a cause.",
 			&engine.Error{Type: engine.HostUnavailable, Host: "h1", Message: "cannot read its storage pools", Hint: "Look at LXD.", Err: context.DeadlineExceeded},
-			"LXD HostUnavailable: cannot read its storage pools (VM host h1): there was no answer in time. Look at LXD.",
+			"cannot read its storage pools (VM host h1): there was no answer in time. Look at LXD.",
 		},
 		"BesideSpec": {
 			"Two checks failed, and only one of them is about a field.",

@@ -72,11 +72,11 @@ func TestReportError(t *testing.T) {
 			at:     path.Root("name"), says: []string{"Import it by its system id x."},
 		},
 		"LXDError": {
-			reason: "An error of LXD keeps its type, its host and its hint.",
+			reason: "An error of LXD keeps its host and its hint.",
 			err: engine.MarkTerminal(&engine.Error{
 				Type: engine.InsufficientResources, Host: "lxd-a", Message: "9 cores wanted, 8 left", Hint: "Choose another VM host.",
 			}),
-			at: path.Empty(), says: []string{"LXD InsufficientResources: 9 cores wanted, 8 left (VM host lxd-a).", "Choose another VM host."},
+			at: path.Empty(), says: []string{"9 cores wanted, 8 left (VM host lxd-a).", "Choose another VM host."},
 		},
 		"LXDErrorOverFields": {
 			reason: "MAAS's error without a field does not hide LXD's error.",
@@ -84,7 +84,7 @@ func TestReportError(t *testing.T) {
 				Type: engine.VMCreationFailed, Message: "cannot compose web-1", Hint: "Look in LXD.",
 				Err: refusal(map[string][]string{"__all__": {"No."}}),
 			},
-			at: path.Empty(), says: []string{"VMCreationFailed", "Look in LXD."},
+			at: path.Empty(), says: []string{"cannot compose web-1", "Look in LXD."},
 		},
 		"Refused": {
 			reason: "MAAS's own words explain an error without a field.",
