@@ -93,9 +93,9 @@ func WarnMadeAnew(object, lost string, diags *diag.Diagnostics) {
 			"to for_each, write a moved block.", object, lost))
 }
 
-// Knows tells whether the run plans the object with a system id. It waits for the plan as long as
+// IsPlanned tells whether the run plans the object with a system id. It waits for the plan as long as
 // others follow.
-func (n *PlannedNames) Knows(ctx context.Context, systemID string) bool {
+func (n *PlannedNames) IsPlanned(ctx context.Context, systemID string) bool {
 	_, known := n.awaitPlan(ctx, systemID)
 	return known
 }

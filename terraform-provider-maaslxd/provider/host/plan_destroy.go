@@ -110,7 +110,7 @@ func (r *hostResource) splitByMark(ctx context.Context, residents []engine.Resid
 		switch {
 		case made == "":
 			others = append(others, vm.Hostname)
-		case !r.client.IsOwnerOf(made) && made.Owner() != hostKey.Owner() && !r.client.Run.PlannedNames.Knows(ctx, vm.SystemID):
+		case !r.client.IsOwnerOf(made) && made.Owner() != hostKey.Owner() && !r.client.Run.PlannedNames.IsPlanned(ctx, vm.SystemID):
 			others = append(others, fmt.Sprintf("%s (made for %q)", vm.Hostname, made))
 		default:
 			ours = append(ours, vm.Hostname)
