@@ -103,7 +103,7 @@ func (a *redeployAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 // checkOurVM refuses bare metal, and machines without a mark of this owner. On bare metal, a
 // release removes the notes by which the provider restores the machine.
 func (a *redeployAction) checkOurVM(m engine.Machine) error {
-	if !engine.IsSameOwner(m, a.client.VMKey(m.Hostname)) {
+	if !engine.IsSameOwner(m, a.client.Owner.VMKey(m.Hostname)) {
 		return &engine.SpecError{
 			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s carries no mark of this owner, so it cannot be redeployed", m.Hostname),
 			Hint: "Import it first, and apply once. If it belongs to another configuration, redeploy it with that.", Err: engine.ErrConflict,

@@ -26,7 +26,7 @@ type Client struct {
 	// Run holds the notes that the plans of this run exchange.
 	Run Run
 
-	owner             owner
+	Owner             Owner
 	onUnfinished      string   // one of the unfinished constants
 	isConfigUnknown   bool     // a value of the provider block is not known yet
 	missingAttributes []string // settings that are missing
@@ -50,14 +50,14 @@ var ErrMissingConfig error = &engine.Refusal{
 // New makes the client. A malformed value is a *api.ConfigError; several are joined. Unknown
 // and missing values become an error only when MAAS is needed.
 func New(s Settings, files *Ledgers) (*Client, error) {
-	c := &Client{owner: owner{configuredName: s.Owner}, onUnfinished: s.OnUnfinished, isConfigUnknown: s.IsUnknown, missingAttributes: s.missingAttributes()}
+	c := &Client{Owner: Owner{configuredName: s.Owner}, onUnfinished: s.OnUnfinished, isConfigUnknown: s.IsUnknown, missingAttributes: s.missingAttributes()}
 	if c.isConfigUnknown || len(c.missingAttributes) > 0 {
 		return c, nil
 	}
 	b, err := newBackend(s, files)
 	c.backend = b
 	if b != nil {
-		c.owner.ledger = b.ledger
+		c.Owner.ledger = b.ledger
 	}
 	return c, err
 }
@@ -102,7 +102,7 @@ func (c *Client) AnnounceRead(ctx context.Context, id string) {
 }
 
 // PersistOwner makes sure that the owner outlives this run.
-func (c *Client) PersistOwner() error { return c.owner.persist() }
+func (c *Client) PersistOwner() error { return c.Owner.persist() }
 
 // PersistAdopter makes sure that the owner outlives this run if the object has no key yet, as
 // an imported or moved one. The update marks it for this owner.
@@ -110,7 +110,7 @@ func (c *Client) PersistAdopter(key engine.Key, diags *diag.Diagnostics) {
 	if key != "" || diags.HasError() {
 		return
 	}
-	if err := c.owner.persist(); err != nil {
+	if err := c.Owner.persist(); err != nil {
 		diagnostics.ReportError(diags, "keep the owner that marks imported objects", err)
 	}
 }
@@ -120,7 +120,7 @@ func (c *Client) CheckOwner() error {
 	if c.backend == nil {
 		return nil
 	}
-	return c.owner.check()
+	return c.Owner.check()
 }
 
 // CheckLedger returns an error at once if an existing ledger cannot be used.
@@ -144,27 +144,6 @@ func (c *Client) MAASAfterUpdate(ctx context.Context, systemID, known string, di
 	}
 	return cmp.Or(c.backend.EnsureMAASMark(ctx, diags), known)
 }
-
-// VMKey is the key of a VM. It is known before the VM exists.
-func (c *Client) VMKey(name string) engine.Key { return engine.Key(c.owner.name() + "/" + name) }
-
-// HostKey is the key of a VM host. It is known before the VM host exists. No VM has such a
-// key: names of VMs have no slash.
-func (c *Client) HostKey(name string) engine.Key {
-	return engine.Key(c.owner.name() + "/" + HostKeyName(name))
-}
-
-// HostKeyName is the part of a VM host's key after the owner.
-func HostKeyName(name string) string { return "vm-hosts/" + name }
-
-// MachineKey is the key of a machine. It is known before a machine is taken. No VM and no VM
-// host has such a key.
-func (c *Client) MachineKey(name string) engine.Key {
-	return engine.Key(c.owner.name() + "/" + MachineKeyName(name))
-}
-
-// MachineKeyName is the part of a machine's key after the owner.
-func MachineKeyName(name string) string { return "machines/" + name }
 
 // CanCheckPlan tells whether the provider can ask MAAS during a plan.
 func (c *Client) CanCheckPlan() bool {

@@ -14,7 +14,7 @@ func TestOwnerWithoutConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key := c.VMKey("web"); !strings.HasSuffix(string(key), "/web") {
+	if key := c.Owner.VMKey("web"); !strings.HasSuffix(string(key), "/web") {
 		t.Errorf("the key is %q", key)
 	}
 	if _, err := c.Backend(); !errors.Is(err, ErrUnknownConfig) {

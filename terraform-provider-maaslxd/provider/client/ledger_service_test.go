@@ -101,7 +101,7 @@ func TestLedgerService(t *testing.T) {
 	if file, err := k.PathBesideLedger("x"); file != "" || err != nil {
 		t.Errorf("there is no place beside a service, got %q, %v", file, err)
 	}
-	if err := (&owner{ledger: one}).check(); err == nil {
+	if err := (&Owner{ledger: one}).check(); err == nil {
 		t.Error("a service keeps no owner")
 	}
 }

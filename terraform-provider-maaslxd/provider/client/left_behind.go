@@ -112,11 +112,11 @@ func (c *Client) ListBegunVMs(ctx context.Context, b *Backend, names []string) [
 	if rows == nil || err != nil {
 		return nil
 	}
-	keys, err := rows.ListCutOff(ctx, c.owner.name()+"/")
+	keys, err := rows.ListCutOff(ctx, c.Owner.name()+"/")
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(keys, c.VMKey(name)) })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(keys, c.Owner.VMKey(name)) })
 }
 
 // listLeftBehind names the objects of this owner's interrupted applies that still exist.
@@ -125,7 +125,7 @@ func (c *Client) listLeftBehind(ctx context.Context, b *Backend) []string {
 	if rows == nil || err != nil {
 		return nil
 	}
-	of := c.owner.name() + "/"
+	of := c.Owner.name() + "/"
 	keys, err := rows.ListCutOff(ctx, of)
 	if err != nil {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// owner is the owner of the objects. The provider block names it, or it is random and kept
+// Owner is the owner of the objects. The provider block names it, or it is random and kept
 // beside the ledger. A random owner is saved when the first object is made, so a plan leaves
 // nothing behind.
-type owner struct {
+type Owner struct {
 	configuredName string // from the provider block
 	ledger         *lazyLedger
 
@@ -35,7 +35,7 @@ var errNoOwner = &engine.SpecError{
 }
 
 // check returns an error at once if the owner is invalid or missing.
-func (o *owner) check() error {
+func (o *Owner) check() error {
 	if o.configuredName == "" && !o.ledger.hasFile() {
 		return errNoOwner
 	}
@@ -44,7 +44,7 @@ func (o *owner) check() error {
 }
 
 // read is the owner, if it is known; empty: none yet.
-func (o *owner) read() (string, error) {
+func (o *Owner) read() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.configuredName != "" || o.persistedName != "" || o.ledger == nil { // the ledger is nil if the provider is not configured
@@ -63,7 +63,7 @@ func (o *owner) read() (string, error) {
 }
 
 // name is the owner, or the one that will be saved.
-func (o *owner) name() string {
+func (o *Owner) name() string {
 	if name, err := o.read(); name != "" || err != nil {
 		return name
 	}
@@ -75,22 +75,43 @@ func (o *owner) name() string {
 	return o.generatedName
 }
 
-// IsOwnerOf tells whether a key has the owner of this configuration.
-func (c *Client) IsOwnerOf(key engine.Key) bool { return key.Owner() == c.owner.name() }
+// VMKey is the key of a VM. It is known before the VM exists.
+func (o *Owner) VMKey(name string) engine.Key { return engine.Key(o.name() + "/" + name) }
 
-// WarnOtherOwner warns that an imported object was made for another owner, whose state may still
+// HostKey is the key of a VM host. It is known before the VM host exists. No VM has such a
+// key: names of VMs have no slash.
+func (o *Owner) HostKey(name string) engine.Key {
+	return engine.Key(o.name() + "/" + HostKeyName(name))
+}
+
+// HostKeyName is the part of a VM host's key after the owner.
+func HostKeyName(name string) string { return "vm-hosts/" + name }
+
+// MachineKey is the key of a machine. It is known before a machine is taken. No VM and no VM
+// host has such a key.
+func (o *Owner) MachineKey(name string) engine.Key {
+	return engine.Key(o.name() + "/" + MachineKeyName(name))
+}
+
+// MachineKeyName is the part of a machine's key after the owner.
+func MachineKeyName(name string) string { return "machines/" + name }
+
+// Owns tells whether a key has the owner of this configuration.
+func (o *Owner) Owns(key engine.Key) bool { return key.Owner() == o.name() }
+
+// WarnOther warns that an imported object was made for another owner, whose state may still
 // have it. The object keeps that key.
-func (c *Client) WarnOtherOwner(object string, key engine.Key, diags *diag.Diagnostics) {
-	if key == "" || c.IsOwnerOf(key) {
+func (o *Owner) WarnOther(object string, key engine.Key, diags *diag.Diagnostics) {
+	if key == "" || o.Owns(key) {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("%s was made for %q", object, key), fmt.Sprintf(
 		"The owner of this configuration is %s. If the state of another configuration still has the object, both change it, and either can destroy "+
-			"it. Then remove it from one of the states: terraform state rm ADDRESS.", c.owner.name()))
+			"it. Then remove it from one of the states: terraform state rm ADDRESS.", o.name()))
 }
 
 // persist makes sure that the owner outlives this run.
-func (o *owner) persist() error {
+func (o *Owner) persist() error {
 	if name, err := o.read(); name != "" || err != nil {
 		return err
 	}
@@ -114,10 +135,10 @@ func (o *owner) persist() error {
 // job finds it.
 func (c *Client) warnOwnerOfJob(diags *diag.Diagnostics) {
 	variable := automationVariable()
-	if variable == "" || c.owner.ledger == nil {
+	if variable == "" || c.Owner.ledger == nil {
 		return
 	}
-	name, err := c.owner.read()
+	name, err := c.Owner.read()
 	if name != "" || err != nil || !c.Run.ClaimWarning("owner of a job") {
 		return
 	}

@@ -26,6 +26,6 @@ func (c *Client) Snapshotter(ctx context.Context, b *Backend) (operate.Snapshott
 		}
 	}
 	s := b.snapshotter
-	s.Key = c.VMKey("")
+	s.Key = c.Owner.VMKey("")
 	return s, nil
 }

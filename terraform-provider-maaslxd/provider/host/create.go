@@ -55,7 +55,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 		warnIncomplete(b, h, diags)
 	}
 	plan.fillCreated(ctx, spec, h, diags)
-	n := config.privateStateOfCreate(ctx, b, r.client.HostKey(spec.Name), h, diags)
+	n := config.privateStateOfCreate(ctx, b, r.client.Owner.HostKey(spec.Name), h, diags)
 	n.Pending = err != nil
 	saveNewHost(ctx, resp, plan, n)
 }
@@ -132,7 +132,7 @@ func (r *hostResource) newSpec(ctx context.Context, plan, config hostModel, diag
 }
 
 func (r *hostResource) create(ctx context.Context, b *client.Backend, spec engine.HostSpec) (engine.Host, error) {
-	key := r.client.HostKey(spec.Name)
+	key := r.client.Owner.HostKey(spec.Name)
 	if err := r.client.ClaimKey(key, "VM host "+spec.Name); err != nil {
 		return engine.Host{}, err
 	}
@@ -186,7 +186,7 @@ func mustReleaseFailedCreate(plan hostModel, spec engine.HostSpec, h engine.Host
 // releaseFailedCreate undoes a failed create.
 func (r *hostResource) releaseFailedCreate(ctx context.Context, b *client.Backend, h engine.Host, plan hostModel, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
-	ref := engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: h.Machine.SystemID, Release: plan.releaseSpec(ctx, diags)}
+	ref := engine.Ref{Key: r.client.Owner.HostKey(name), Name: name, SystemID: h.Machine.SystemID, Release: plan.releaseSpec(ctx, diags)}
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, hostDeleteTimeout, diags)
 	defer cancel()
 	if err := removeHost(wait, b, ref); err != nil && !diagnostics.IsObjectGone(err) {

@@ -47,7 +47,7 @@ func (r *hostResource) specToCheck(ctx context.Context, p hostPlan) (ref engine.
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: r.client.Run.SystemIDInState("VM host " + name)}, "create"
+		ref, doing = engine.Ref{Key: r.client.Owner.HostKey(name), Name: name, SystemID: r.client.Run.SystemIDInState("VM host " + name)}, "create"
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:

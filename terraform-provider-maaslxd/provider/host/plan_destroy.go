@@ -67,7 +67,7 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 		l.reportUnread(run, err)
 		return
 	}
-	ours, others := r.splitByMark(ctx, residents, l.key)
+	ours, others := splitByMark(ctx, r.client, residents, l.key)
 	stay := slices.DeleteFunc(ours, func(name string) bool { return !slices.Contains(run.VMsStayingOn(machine), name) })
 	summary := fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name)
 	switch {
@@ -104,13 +104,13 @@ func (l hostDestroy) reportUnread(run *client.Run, err error) {
 // splitByMark lists the VMs that this configuration may own, and those of others. The owner in a
 // mark does not tell: the runners of one state may have different owners. So a VM of another owner
 // is somebody else's only if no plan of this run knows it.
-func (r *hostResource) splitByMark(ctx context.Context, residents []engine.Resident, hostKey engine.Key) (ours, others []string) {
+func splitByMark(ctx context.Context, c *client.Client, residents []engine.Resident, hostKey engine.Key) (ours, others []string) {
 	for _, vm := range residents {
 		made := vm.MarkedBy()
 		switch {
 		case made == "":
 			others = append(others, vm.Hostname)
-		case !r.client.IsOwnerOf(made) && made.Owner() != hostKey.Owner() && !r.client.Run.PlannedNames.IsPlanned(ctx, vm.SystemID):
+		case !c.Owner.Owns(made) && made.Owner() != hostKey.Owner() && !c.Run.PlannedNames.IsPlanned(ctx, vm.SystemID):
 			others = append(others, fmt.Sprintf("%s (made for %q)", vm.Hostname, made))
 		default:
 			ours = append(ours, vm.Hostname)

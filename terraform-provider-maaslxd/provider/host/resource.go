@@ -67,7 +67,7 @@ func (r *hostResource) Configure(_ context.Context, req resource.ConfigureReques
 func (r *hostResource) ref(state hostModel, n privateState) engine.Ref {
 	key := n.Key
 	if key == "" {
-		key = r.client.HostKey(state.Name.ValueString())
+		key = r.client.Owner.HostKey(state.Name.ValueString())
 	}
 	ref := engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 	if !n.Pending { // an unfinished host may be deployed anew, and only its machine knows

@@ -62,7 +62,7 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 // privateStateOfCreate are the notes of a machine that a configuration deployed.
 func (r *machineResource) privateStateOfCreate(ctx context.Context, config machineModel, m engine.BareMetal, pending bool, diags *diag.Diagnostics) privateState {
 	n := privateState{
-		Key: r.client.MachineKey(config.Name.ValueString()), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: pending,
+		Key: r.client.Owner.MachineKey(config.Name.ValueString()), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: pending,
 		Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync, Protected: config.Protection.ValueBool(), ProtectionApplied: !pending && config.Protection.ValueBool(),
 	}
 	if d := config.deploy(ctx, diags); d != nil {
@@ -83,7 +83,7 @@ func (r *machineResource) create(ctx context.Context, name string, spec engine.M
 	if err := r.client.PersistOwner(); err != nil {
 		return b, engine.BareMetal{}, err
 	}
-	key := r.client.MachineKey(name)
+	key := r.client.Owner.MachineKey(name)
 	if err := r.client.ClaimKey(key, "machine "+name); err != nil {
 		return b, engine.BareMetal{}, err
 	}
@@ -115,7 +115,7 @@ func hasCreateFailed(m engine.BareMetal, err error) bool {
 // releaseFailedCreate undoes a failed create.
 func (r *machineResource) releaseFailedCreate(ctx context.Context, b *client.Backend, m engine.BareMetal, plan machineModel, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
-	ref := engine.Ref{Key: r.client.MachineKey(name), Name: name, SystemID: m.SystemID}
+	ref := engine.Ref{Key: r.client.Owner.MachineKey(name), Name: name, SystemID: m.SystemID}
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, deleteTimeout, diags)
 	defer cancel()
 	if err := releaseMachine(wait, b, ref); err != nil && !diagnostics.IsObjectGone(err) {

@@ -25,7 +25,7 @@ func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.MachineKey(name), Name: name, SystemID: r.client.Run.SystemIDInState("machine " + name)}, "create"
+		ref, doing = engine.Ref{Key: r.client.Owner.MachineKey(name), Name: name, SystemID: r.client.Run.SystemIDInState("machine " + name)}, "create"
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:

@@ -65,7 +65,7 @@ func (r *machineResource) Configure(_ context.Context, req resource.ConfigureReq
 func (r *machineResource) ref(state machineModel, n privateState) engine.Ref {
 	key := n.Key
 	if key == "" {
-		key = r.client.MachineKey(state.Name.ValueString())
+		key = r.client.Owner.MachineKey(state.Name.ValueString())
 	}
 	return engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 }

@@ -49,7 +49,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	warnLeftover(spec.Name, vm.Leftover, diags)
 	plan.fill(ctx, vm, diags)
 	n := privateState{
-		Key: r.client.VMKey(spec.Name), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: err != nil, Ran: vm.Status == engine.StatusDeployed,
+		Key: r.client.Owner.VMKey(spec.Name), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: err != nil, Ran: vm.Status == engine.StatusDeployed,
 		HostMachine: r.readHostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: err == nil && plan.Protection.ValueBool(),
 	}
 	if d := config.deploy(ctx, diags); d != nil {
@@ -111,7 +111,7 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	if err := r.client.PersistOwner(); err != nil {
 		return engine.VM{}, err
 	}
-	key := r.client.VMKey(spec.Name)
+	key := r.client.Owner.VMKey(spec.Name)
 	if err := r.client.ClaimKey(key, "VM "+spec.Name); err != nil {
 		return engine.VM{}, err
 	}

@@ -117,7 +117,7 @@ func (l *vmList) listResult(ctx context.Context, b *client.Backend, mark string,
 	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
 	n := privateState{Imported: true, Key: vm.Key}
-	seen, err := b.VMs.Observe(limited, engine.Ref{Key: cmp.Or(vm.Key, l.client.VMKey(vm.Hostname)), Name: vm.Hostname, SystemID: vm.SystemID, Guessed: vm.Key == ""})
+	seen, err := b.VMs.Observe(limited, engine.Ref{Key: cmp.Or(vm.Key, l.client.Owner.VMKey(vm.Hostname)), Name: vm.Hostname, SystemID: vm.SystemID, Guessed: vm.Key == ""})
 	if err != nil {
 		diagnostics.ReportError(diags, "read VM "+vm.Hostname, err)
 		return result

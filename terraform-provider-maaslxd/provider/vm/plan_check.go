@@ -54,7 +54,7 @@ func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref,
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.VMKey(name), Name: name, SystemID: r.client.Run.VMInState(name).SystemID}, "create"
+		ref, doing = engine.Ref{Key: r.client.Owner.VMKey(name), Name: name, SystemID: r.client.Run.VMInState(name).SystemID}, "create"
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:

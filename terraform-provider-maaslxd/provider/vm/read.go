@@ -102,7 +102,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	}
 	*n = n.withObserved(vm)
 	if imported {
-		r.client.WarnOtherOwner("VM "+vm.Hostname, n.Key, diags)
+		r.client.Owner.WarnOther("VM "+vm.Hostname, n.Key, diags)
 	}
 	if n.HostMachine == "" || !state.isOnHostOfState(vm) {
 		at := r.readHostMachine(ctx, vm)

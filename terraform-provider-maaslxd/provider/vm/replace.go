@@ -112,7 +112,7 @@ func (p *vmPlan) replaceIfFailed() {
 // planReplacement lists the attributes that cannot change in place.
 func (p *vmPlan) planReplacement(ctx context.Context) {
 	p.resizesInPlace = p.canResizeInPlace(ctx)
-	if p.refuseOutdatedSize(ctx) {
+	if refuseOutdatedSize(ctx, p) {
 		return
 	}
 	rules := []struct {
@@ -139,9 +139,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
-			p.warnReplacedForHost(rule.attribute)
-			p.warnReplacedForSize(ctx, rule.attribute)
-			interfacePlan{p}.warnReplacement(rule.attribute)
+			warnReplaced(ctx, p, rule.attribute)
 		}
 	}
 	if why := p.reinstallReason(ctx); why != "" {
@@ -162,9 +160,16 @@ func (p *vmPlan) changesPinnedCores() bool {
 	return !had.IsNull() || want.IsUnknown() || len(p.private.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.private.PinnedCores)
 }
 
+// warnReplaced warns of what is lost when an attribute replaces the VM.
+func warnReplaced(ctx context.Context, p *vmPlan, attribute string) {
+	warnReplacedForHost(p, attribute)
+	p.warnReplacedForSize(ctx, attribute)
+	interfacePlan{p}.warnReplacement(attribute)
+}
+
 // warnReplacedForHost warns that another VM host destroys the existing disks. If the run makes the VM
 // host, its id is not known yet.
-func (p *vmPlan) warnReplacedForHost(attribute string) {
+func warnReplacedForHost(p *vmPlan, attribute string) {
 	if attribute != "vm_host" || p.diags.HasError() {
 		return
 	}

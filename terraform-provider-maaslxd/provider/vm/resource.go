@@ -61,7 +61,7 @@ func (r *vmResource) Configure(_ context.Context, req resource.ConfigureRequest,
 func (r *vmResource) ref(state vmModel, n privateState) engine.Ref {
 	ref := engine.Ref{Key: n.Key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 	if ref.Key == "" {
-		ref.Key, ref.Guessed = r.client.VMKey(ref.Name), true
+		ref.Key, ref.Guessed = r.client.Owner.VMKey(ref.Name), true
 	}
 	return ref
 }

@@ -243,7 +243,7 @@ func (m vmModel) hasSameSize(ctx context.Context, other vmModel, diags *diag.Dia
 
 // refuseOutdatedSize refuses a plan that would replace a VM for a size that it has: a former apply
 // gave it the size in LXD, and now MAAS makes the VMs, which still shows the former size.
-func (p *vmPlan) refuseOutdatedSize(ctx context.Context) (refused bool) {
+func refuseOutdatedSize(ctx context.Context, p *vmPlan) (refused bool) {
 	given := p.private.ResizedInLXD
 	if given == nil || p.resizesInPlace || p.plan.hasSameSize(ctx, *p.state, p.diags) || p.diags.HasError() {
 		return false

@@ -37,10 +37,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	ref := r.ref(state, n)
 	ref.NewKey, ref.Finished = client.KeyAfterRename(ref.Key, spec.Name), !hasPendingWork(n, state, plan)
-	if spec.Resize { // only LXD can
-		size := plan.size(ctx, diags)
-		n.ResizedInLXD = &size
-	}
+	n = n.beforeUpdate(spec, plan.size(ctx, diags))
 	vm, err := r.update(wait, ref, spec, n.MAAS)
 	n.MAAS = r.client.MAASAfterUpdate(ctx, vm.SystemID, n.MAAS, diags)
 	if err == nil {
