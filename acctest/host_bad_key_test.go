@@ -31,7 +31,7 @@ func TestAccHostBadKey(t *testing.T) {
 	testRefusedHosts(t, map[string]badHost{
 		"TrustedNonsense": {reason: "Only a certificate can be trusted.", body: withLXD(`trusted_certificates = ["abc"]`), want: `The certificate holds no certificate in PEM`},
 		"TrustedExpired":  {reason: "Nobody could use an expired certificate.", body: withLXD(fmt.Sprintf("trusted_certificates = [%q]", old.certificate)), want: `expired on 2020-01-01`},
-		"HalfAPair":       {reason: "The certificate comes without its key.", body: hostOnNode1(), settings: withPairFiles("a", ""), want: `lxd_client_key holds no private key in PEM. Give the private key of the certificate`},
+		"HalfAPair":       {reason: "The certificate comes without its key.", body: hostOnNode1(), settings: withPairFiles("a", ""), want: `key pair is incomplete lxd_client_key (MAASLXD_LXD_CLIENT_KEY) is not set Set both`},
 		"OtherKey":        {reason: "Certificate and key belong to two pairs.", body: hostOnNode1(), settings: withPairFiles("a", "b"), at: "lxd_client_key", want: `lxd_client_key is not the private key of the certificate Give both halves`},
 		"Expired":         {reason: "LXD no longer accepts the certificate.", body: hostOnNode1(), settings: old.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
 		"NotYetValid":     {reason: "The certificate begins in the future, so a clock is wrong.", body: hostOnNode1(), settings: early.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},

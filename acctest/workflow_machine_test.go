@@ -166,7 +166,7 @@ func TestAccWorkflowImportMachine(t *testing.T) {
 }
 
 // TestAccWorkflowImportNoMachine imports objects that are not a
-// maaslxd_machine.
+// maaslxd_machine, and a VM host that does not exist.
 func TestAccWorkflowImportNoMachine(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
@@ -181,6 +181,9 @@ func TestAccWorkflowImportNoMachine(t *testing.T) {
 			t.Errorf("want the import of %s refused, got %v:\n%s", id, err, out)
 		}
 	}
+	newWorkspace(t, x.config(hostOnNode1())).wantCommandFailure(t,
+		`Cannot import "kvm9" MAAS knows no such VM host, and no such machine. Import a VM host by the system id the hostname or the FQDN of its machine, or by its own name in MAAS.`,
+		"import", "-no-color", hostAddress, "kvm9")
 }
 
 // TestAccWorkflowMachineNames swaps the names of two machines, and gives the

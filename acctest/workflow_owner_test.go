@@ -287,7 +287,7 @@ func TestAccWorkflowOwnerOfAdopted(t *testing.T) {
 func TestAccWorkflowNames(t *testing.T) {
 	t.Parallel()
 	list := func(names ...string) string {
-		return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  count = %d\n  name = [\"%s\"][count.index]\n  vm_host = \"lxd1\"\n  cores = 1\n  memory_mib = 1024\n}\n",
+		return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  count = %d\n  name = [\"%s\"][count.index]\n  vm_host = \"lxd1\"\n  cores = 1\n  memory_mib = 1024\n}\noutput \"fqdns\" {\n  value = maaslxd_vm.test[*].fqdn\n}\n",
 			len(names), strings.Join(names, `", "`))
 	}
 	cases := map[string]struct {

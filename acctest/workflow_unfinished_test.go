@@ -2,6 +2,7 @@ package acctest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,9 @@ func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil || !wordsPattern("Error: VM "+name+" is not finished: Commissioning timeouts.create It is Commissioning since for MAAS's last event: terraform untaint").MatchString(unwrapMessage(out.String())) {
 		t.Fatalf("want an apply that fails and says what to do, got %v:\n%s", err, out)
+	}
+	if strings.Contains(unwrapMessage(out.String()), "no answer in time") {
+		t.Errorf("MAAS answered all the time, got:\n%s", out)
 	}
 	if got := w.run(t, "plan", "-no-color"); !wordsPattern("maaslxd_vm.test is tainted must be replaced").MatchString(got) {
 		t.Errorf("want the plan to replace it, got:\n%s", got)

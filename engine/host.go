@@ -135,10 +135,14 @@ func (c Credentials) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// UntrustedText says that the LXD at an address does not trust a client certificate.
+// UntrustedText says that the LXD at an address does not trust a client certificate. An address
+// and its URL give the same text.
 func UntrustedText(address, fingerprint string) string {
-	return fmt.Sprintf("the LXD at %s does not trust the client certificate %s", address, fingerprint)
+	return fmt.Sprintf("the LXD at %s does not trust the client certificate %s", strings.TrimPrefix(address, "https://"), fingerprint)
 }
+
+// CertificateFileHint says how to make FILE.crt, which other hints name.
+const CertificateFileHint = "FILE.crt is a file with the certificate alone: openssl x509 -in lxd-client.pem -out FILE.crt makes it from the file of the key pair."
 
 // String names the certificate. No verb or handler ever prints the key: specs end up in logs
 // and messages.

@@ -78,6 +78,12 @@ func (m Machine) WithStatus(s Status) Machine {
 	return m
 }
 
+// WithHostname is the machine as MAAS shows it under a hostname. Its domain ends its FQDN.
+func (m Machine) WithHostname(hostname string) Machine {
+	m.Hostname, m.FQDN = hostname, hostname+"."+m.Domain
+	return m
+}
+
 // PhaseActs is a row of a kind's table of phases. It names what a step does with an object
 // whose machine is in a phase, or in a special case of a phase. docs/reference/states.md shows the
 // tables.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine/internal/jitter"
@@ -183,17 +184,19 @@ func (p Progress) PhaseDuration() time.Duration { return time.Since(p.Since).Rou
 // String is the progress in one line: "Commissioning for 1m30s: Powering on; 28m30s left".
 func (p Progress) String() string {
 	if p.Left <= 0 {
-		return p.phaseText()
+		return p.PhaseText()
 	}
-	return p.phaseText() + "; " + p.Left.Round(time.Second).String() + " left"
+	return p.PhaseText() + "; " + p.Left.Round(time.Second).String() + " left"
 }
 
-func (p Progress) phaseText() string {
+// PhaseText is the phase, its duration and the message: "Commissioning for 1m30s: Powering on".
+// It leaves out a message that only repeats the phase, as MAAS's often does.
+func (p Progress) PhaseText() string {
 	text := p.Phase
 	if lasted := p.PhaseDuration(); lasted > 0 {
 		text += " for " + lasted.String()
 	}
-	if p.Message != "" {
+	if p.Message != "" && strings.ReplaceAll(p.Message, " ", "") != p.Phase {
 		text += ": " + p.Message
 	}
 	return text
@@ -212,7 +215,7 @@ func (e *StoppedError) Error() string {
 	case e.Last != nil:
 		return fmt.Sprintf("%s; the last error was: %v", e.causeText(), e.Last)
 	case e.Phase != "":
-		return fmt.Sprintf("%s while %s", e.causeText(), e.phaseText())
+		return fmt.Sprintf("%s while %s", e.causeText(), e.PhaseText())
 	default:
 		return e.causeText()
 	}

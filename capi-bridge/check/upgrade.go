@@ -118,7 +118,7 @@ func (r *rehearsal) checkHostMachines(ctx context.Context) error {
 	for _, m := range machines {
 		record, ok := m.HostRecord()
 		if !ok {
-			r.reportFailure(fmt.Sprintf("machine %s has the tag %s but records no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which records the address.")
+			r.reportFailure(fmt.Sprintf("machine %s has the tag %s but records no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which records the address. If there is none, "+recordByHand)
 			continue
 		}
 		r.reportOK("VM host %s: machine %s", record.Name, machineTitle(m))
@@ -137,11 +137,11 @@ func (r *rehearsal) checkVMHost(ctx context.Context, h engine.VMHost, all []engi
 	case h.MachineID == "":
 		r.reportFailure(fmt.Sprintf("VM host %s: MAAS knows no machine that its LXD runs on, so nothing finds the host after the upgrade", h.Name),
 			"Refresh the VM host in MAAS. If that finds no machine, let MAAS deploy the machine first.")
-		return nil
+		return r.checkLXDOf(ctx, h, "")
 	case others:
 		r.reportFailure(fmt.Sprintf("VM host %s: its LXD is also another VM host, and a machine can record only one", h.Name),
 			"Remove all of them but one, with their VMs. See docs/guides/day-two.md, Several VM hosts on one LXD server.")
-		return nil
+		return r.checkLXDOf(ctx, h, "")
 	}
 	m, err := r.client.Machines.Machine(ctx, h.MachineID)
 	switch {
@@ -152,34 +152,55 @@ func (r *rehearsal) checkVMHost(ctx context.Context, h engine.VMHost, all []engi
 	case err != nil:
 		return err
 	}
+	if err := r.checkHostRecord(ctx, h, m); err != nil {
+		return err
+	}
+	return r.checkLXDOf(ctx, h, m.OwnerData[engine.ServerFingerprintData])
+}
+
+// checkHostRecord checks what the machine of a VM host records.
+func (r *rehearsal) checkHostRecord(ctx context.Context, h engine.VMHost, m engine.Machine) error {
 	e, err := r.client.Hosts.Endpoint(ctx, h)
 	if err != nil {
 		return err
 	}
-	lacks := missingInRecord(h, e, m)
-	if len(lacks) > 0 {
+	if lacks := missingInRecord(h, e, m); len(lacks) > 0 {
 		r.reportFailure(fmt.Sprintf("VM host %s: MAAS would drop values that its machine %s does not record: %s", h.Name, machineTitle(m), strings.Join(lacks, "; ")), recordHint(m))
 		return nil
 	}
 	r.reportOK("VM host %s: its machine %s records all that MAAS would drop: %s", h.Name, machineTitle(m), strings.Join(droppedByMAAS(h, e), ", "))
-	record, _ := m.HostRecord()
-	if record.ServerFingerprint == "" {
+	if m.OwnerData[engine.ServerFingerprintData] == "" {
 		r.reportNote("VM host %s: the certificate of its LXD is not recorded; after the upgrade the first one that it shows is trusted", h.Name)
 	}
-	r.checkHostLXD(ctx, record)
 	return nil
 }
 
-// recordHint says how to make a machine record its VM host.
+// checkLXDOf asks the LXD of a VM host at the address that MAAS has, whatever is recorded: a
+// wrong record must be corrected to that address.
+func (r *rehearsal) checkLXDOf(ctx context.Context, h engine.VMHost, serverFingerprint string) error {
+	e, err := r.client.Hosts.Endpoint(ctx, h)
+	if err != nil {
+		return err
+	}
+	r.checkHostLXD(ctx, engine.HostRecord{Name: h.Name, Endpoint: e, ServerFingerprint: serverFingerprint})
+	return nil
+}
+
+// recordByHand is the way to the records without Terraform.
+const recordByHand = "write the records by hand: see docs/guides/moving-off-vm-hosts.md, Before the upgrade."
+
+// recordHint says how to make a machine record its VM host. A host without a key was made by
+// other programs or by hand, so no maaslxd_vm_host manages it.
 func recordHint(m engine.Machine) string {
 	if m.Status != engine.StatusDeployed {
 		return fmt.Sprintf("The machine is %s, and only a Deployed machine can be a host: let MAAS deploy it first.", m.StatusName)
 	}
-	if _, ok := m.HostRecord(); !ok {
-		return "Apply its maaslxd_vm_host once with this version. If there is none, import the VM host first."
+	if _, ok := m.HostRecord(); m.MarkedBy() == "" {
+		return "Import it as a maaslxd_vm_host and apply. Or " + recordByHand
+	} else if !ok {
+		return "Apply its maaslxd_vm_host once with this version. If there is none, import it as one and apply. Or " + recordByHand
 	}
-	return "Change its maaslxd_vm_host, for example a tag, and apply: that writes them again, but for the address. Correct the address by hand: see " +
-		"docs/guides/moving-off-vm-hosts.md, Before the upgrade."
+	return "Change its maaslxd_vm_host, for example a tag, and apply: that writes them again, but for the address. To correct the address, " + recordByHand
 }
 
 // droppedByMAAS lists what MAAS would drop of a VM host.

@@ -71,6 +71,7 @@ func composeVM(t *testing.T, c *maas.Client, h engine.VMHost, name, description 
 func TestCheckUpgrade(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("default/web")
+	const asksLXD = "trusts the key pair for project maas"
 	noted := func(change func(*engine.HostRecord)) func(*testing.T, testSite, *maas.Client) {
 		return func(t *testing.T, _ testSite, c *maas.Client) {
 			h, record := onlyHost(t, c)
@@ -105,7 +106,7 @@ func TestCheckUpgrade(t *testing.T) {
 		},
 		"NothingNoted": {
 			reason: "Registered by hand.", status: setting.CodeFailed,
-			says: []string{"FAIL  VM host node1: MAAS would drop values that its machine node1 (", "the tag maaslxd-host; the address of the LXD", "Apply its maaslxd_vm_host once"},
+			says: []string{"FAIL  VM host node1: MAAS would drop values that its machine node1 (", "the tag maaslxd-host; the address of the LXD", "Import it as a maaslxd_vm_host and apply. Or write the records by hand", asksLXD},
 		},
 		"NoTag": {
 			reason: "Nobody finds it.", status: setting.CodeFailed,
@@ -116,7 +117,7 @@ func TestCheckUpgrade(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			says: []string{"does not record: the tag maaslxd-host\n"},
+			says: []string{"does not record: the tag maaslxd-host\n", asksLXD},
 		},
 		"Changed": {
 			reason: "Somebody has changed it in MAAS since.", status: setting.CodeFailed,
@@ -124,8 +125,28 @@ func TestCheckUpgrade(t *testing.T) {
 				r.CPUOvercommit, r.Zone, r.Tags, r.Address, r.DefaultStoragePool = 4, "az1", append(r.Tags, "blue"), "https://10.9.9.9:8443", ""
 			}),
 			says: []string{
-				"(recorded: https://10.9.9.9:8443)", "zone default (recorded: az1)", "over-commit of cores 1 (recorded: 4)", "default storage pool default (recorded: none)", "(recorded: blue",
+				asksLXD, "Import it as a maaslxd_vm_host", "(recorded: https://10.9.9.9:8443)", "zone default (recorded: az1)", "over-commit of cores 1 (recorded: 4)", "default storage pool default (recorded: none)", "(recorded: blue",
 			},
+		},
+		"ChangedOurs": {
+			reason: "A configuration manages this VM host.", status: setting.CodeFailed,
+			first: func(t *testing.T, x testSite, c *maas.Client) {
+				noted(func(r *engine.HostRecord) { r.Zone = "az1" })(t, x, c)
+				h, _ := onlyHost(t, c)
+				if err := c.Machines.Annotate(t.Context(), h.MachineID, map[string]string{engine.KeyData: "default/vm-hosts/node1"}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"zone default (recorded: az1)", "Change its maaslxd_vm_host, for example a tag, and apply", asksLXD},
+		},
+		"NothingNotedUntrusted": {
+			reason: "Both faults of a host that was registered by hand show in one rehearsal.", status: setting.CodeFailed,
+			first: func(t *testing.T, x testSite, _ *maas.Client) {
+				if err := x.DistrustCertificate("node1", x.key.Certificate); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"does not record: the tag maaslxd-host", "does not trust the client certificate", "check upgrade: failed (2)"},
 		},
 		"NoPair": {
 			reason: "Without the fleet's key pair, only a part can be checked.", first: noted(nil), env: map[string]string{"MAASLXD_LXD_CLIENT_CERT": "", "MAASLXD_LXD_CLIENT_KEY": ""},

@@ -65,7 +65,10 @@ func (p process) change(l namedStory) error {
 	case l.id == "":
 		ref = engine.Ref{Key: engine.Key("o/" + l.becomes), Name: l.becomes}
 	}
-	_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, want))
+	vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, want))
+	if err == nil && vm.FQDN != l.becomes+"."+vm.Domain {
+		return fmt.Errorf("the VM %s has the FQDN %q", l.becomes, vm.FQDN)
+	}
 	return err
 }
 
@@ -114,6 +117,42 @@ func TestNamesChange(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNameOfAReleasedVM makes a VM by the name of one that is being released. The create looks at
+// it every second, and the delete must hear of each change all the same.
+func TestNameOfAReleasedVM(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := world()
+		m.Latency.Release = 3 * time.Second
+		r := inMemoryOf(t, m)
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		spec := namedVM("web")
+		spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/web", Name: "web"}, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lives := []namedStory{{"web", vm.SystemID, ""}, {becomes: "web"}}
+		began, errs := time.Now(), make([]error, len(lives))
+		var deleted time.Duration
+		var changing sync.WaitGroup
+		for n, l := range lives {
+			changing.Go(func() {
+				if errs[n] = p.change(l); l.becomes == "" {
+					deleted = time.Since(began)
+				}
+			})
+		}
+		changing.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if deleted > 10*time.Second {
+			t.Errorf("the delete took %v beside the create", deleted)
+		}
+	})
 }
 
 // TestNamesShift renames more VMs than Terraform changes at once, so that those which

@@ -130,17 +130,17 @@ func ImmutableDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.
 	cores := max(want.Cores, len(want.PinnedCores))
 	switch {
 	case want.Host != "" && !IsOnHost(m, want.Host):
-		return fieldpath.New("vm_host"), "VM host " + m.HostName, want.Host
+		return fieldpath.New("vm_host"), "VM host " + m.HostName, "VM host " + want.Host
 	case m.Cores != 0 && m.Cores != cores:
-		return fieldpath.New("cores"), fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
+		return fieldpath.New("cores"), countText(m.Cores, "core"), countText(cores, "core")
 	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-MemoryBlockMiB):
-		return fieldpath.New("memory_mib"), fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
+		return fieldpath.New("memory_mib"), fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprintf("%d MiB of memory", want.MemoryMiB)
 	case len(want.Interfaces) > 0 && len(want.Interfaces) != len(m.Interfaces):
-		return fieldpath.New("interfaces"), fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
+		return fieldpath.New("interfaces"), countText(len(m.Interfaces), "interface"), countText(len(want.Interfaces), "interface")
 	case m.Image != "" && want.Deploy == nil:
-		return fieldpath.New("deploy"), m.Image + " installed", "left Ready"
+		return fieldpath.New("deploy"), "the image " + m.Image, "no installation"
 	case m.Image != "" && want.Deploy.Image != "" && m.Image != want.Deploy.Image && !strings.HasSuffix(m.Image, "/"+want.Deploy.Image):
-		return fieldpath.New("deploy", "image"), m.Image, want.Deploy.Image
+		return fieldpath.New("deploy", "image"), "the image " + m.Image, "the image " + want.Deploy.Image
 	}
 	var sizes, wishes []int64
 	for _, d := range m.Disks {
@@ -151,9 +151,17 @@ func ImmutableDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.
 	}
 	// MAAS learns the disks of an enlisted VM when it commissions it.
 	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
-		return fieldpath.New("disks"), fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
+		return fieldpath.New("disks"), fmt.Sprintf("disks of %d GB", sizes), fmt.Sprintf("disks of %d GB", wishes)
 	}
 	return settingsDifference(want, m)
+}
+
+// countText is a number with its noun: "1 core", "3 cores".
+func countText(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // settingsDifference compares the wanted options and devices with those of the VM, if LXD tells
@@ -161,7 +169,7 @@ func ImmutableDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.
 func settingsDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	for _, key := range slices.Sorted(maps.Keys(want.Config)) {
 		if has, value := m.Config[key], want.Config[key]; m.Config != nil && has != value {
-			return fieldpath.New("config").Key(key), fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%q", value)
+			return fieldpath.New("config").Key(key), fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%s %q", key, value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
@@ -169,9 +177,9 @@ func settingsDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.P
 		switch {
 		case m.Devices == nil:
 		case !had:
-			return fieldpath.New("devices").Key(name), "no device " + name, "one of the type " + want.Devices[name].Type
+			return fieldpath.New("devices").Key(name), "no device " + name, "a device " + name + " of the type " + want.Devices[name].Type
 		case !has.Equal(want.Devices[name]):
-			return fieldpath.New("devices").Key(name), fmt.Sprintf("a device %s %v", name, has.LXDProperties()), fmt.Sprint(want.Devices[name].LXDProperties())
+			return fieldpath.New("devices").Key(name), fmt.Sprintf("a device %s %v", name, has.LXDProperties()), fmt.Sprintf("a device %s %v", name, want.Devices[name].LXDProperties())
 		}
 	}
 	return fieldpath.Path{}, "", ""

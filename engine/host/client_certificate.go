@@ -17,7 +17,7 @@ func untrustedError(want engine.HostSpec, e engine.Endpoint, cause error) error 
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: want.Name, Err: cause, Message: message,
-		Hint: fmt.Sprintf("Run on the host: lxc config trust add FILE.crt --restricted --projects %s. FILE.crt is a file with the certificate of the key pair.", want.Project),
+		Hint: fmt.Sprintf("Run on the host: lxc config trust add FILE.crt --restricted --projects %s. %s", want.Project, engine.CertificateFileHint),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func TestUntrustedError(t *testing.T) {
 	t.Parallel()
 	want, at := engine.HostSpec{Name: "kvm-1", Project: "maas"}, engine.Endpoint{Address: "https://10.0.0.5:8443"}
-	same := engine.UntrustedText(at.Address, want.Credentials.Fingerprint())
+	same := engine.UntrustedText("10.0.0.5:8443", want.Credentials.Fingerprint()) // the client of LXD writes no scheme
 	for name, tc := range map[string]struct {
 		reason string
 		cause  error
@@ -24,6 +24,9 @@ func TestUntrustedError(t *testing.T) {
 		err := untrustedError(want, at, tc.cause)
 		if text := err.Error(); strings.Count(text, "does not trust the client certificate") != 1 || !strings.Contains(text, "kvm-1") || !strings.Contains(text, tc.also) {
 			t.Errorf("%s: %s\ngot %q", name, tc.reason, text)
+		}
+		if failure, ok := errors.AsType[*engine.Error](err); !ok || !strings.Contains(failure.Hint, "openssl x509 -in") {
+			t.Errorf("%s: %v has no hint how to make the file", name, err)
 		}
 		if !errors.Is(err, engine.ErrForbidden) {
 			t.Errorf("%s: %v does not wrap the cause", name, err)

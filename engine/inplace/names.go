@@ -53,7 +53,7 @@ func (s *Updater) rename(ctx context.Context, w WantedSettings, m engine.Machine
 		return m, err
 	}
 	if former := restored[m.SystemID]; former != "" {
-		m.Hostname = former
+		m = m.WithHostname(former)
 	} else if taken, ok := errors.AsType[*engine.SpecError](err); ok {
 		taken.Hint += fmt.Sprintf(" While others wait for names, the %s has the name %s.", s.kind.Noun, m.Hostname)
 	}
@@ -145,8 +145,7 @@ func (s *Updater) RestoreLastName(ctx context.Context, m engine.Machine, before 
 	}
 	last := before.Hostname.Set[len(before.Hostname.Set)-1]
 	_ = s.restoreFormerName(ctx, m, last) // the log says why it has no former name
-	m.Hostname = last
-	return m
+	return m.WithHostname(last)
 }
 
 // restoreFormerName gives a machine that waits in vain its former name back: nobody else wants

@@ -68,8 +68,8 @@ func (t target) certificateChangedError(e *otherCertificateError) error {
 func (t target) clientUntrustedError() error {
 	return forbiddenError(
 		engine.UntrustedText(t.address, t.key.Fingerprint),
-		fmt.Sprintf("On the host, trust it: lxc config trust add FILE --restricted --projects %s, where FILE holds the certificate. "+
-			"Or give the pair that the host trusts as lxd_client_cert and lxd_client_key.", t.project))
+		fmt.Sprintf("On the host, trust it: lxc config trust add FILE.crt --restricted --projects %s. %s "+
+			"Or give the pair that the host trusts as lxd_client_cert and lxd_client_key.", t.project, engine.CertificateFileHint))
 }
 
 // projectMissingError reports a project that does not exist, or that this certificate may

@@ -224,7 +224,7 @@ func (r *instanceEdit) noteDisks(s *session, have api.Instance, host engine.VMHo
 	volumes := volumesOf(have)
 	if len(wanted) <= len(volumes) {
 		return &engine.SpecError{
-			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and the spec wants %d", have.Name, len(volumes)+1, len(wanted)),
+			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
 			Hint: "You can add disks and let them grow in place. To remove a disk, make a new VM.", Err: engine.ErrInvalid,
 		}
 	}

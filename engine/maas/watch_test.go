@@ -84,6 +84,60 @@ func TestOneLookServesMany(t *testing.T) {
 	})
 }
 
+// TestAnothersReadWakesAWatch: a delete waits for a machine, and a create that waits for the
+// name of the machine reads it every second. The create's reads postpone the polls, so they
+// must wake the delete.
+func TestAnothersReadWakesAWatch(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		read   func(context.Context, *Client) error
+		change func(*fakeMAAS)
+	}{
+		"ByID": {"The row of the name has the system id.", readByID, func(w *fakeMAAS) { w.setField("a", "status", 4) }},
+		"Gone": {"Somebody deleted the machine meanwhile.", readByID, func(w *fakeMAAS) { w.removeMachine("a") }},
+		"ByName": {"The ledger has no row of the name.", func(ctx context.Context, c *Client) error {
+			_, err := c.Machines.MachinesNamed(ctx, "vm-a")
+			return err
+		}, func(w *fakeMAAS) { w.setField("a", "status", 4) }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeMAAS("a")
+				c := testClient(t, w)
+				changed := c.Machines.WatchChange(t.Context(), readMachine(t, c, "a"))
+				looks := 0
+				for range 3 {
+					time.Sleep(time.Second)
+					if err := tc.read(t.Context(), c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tc.change(w)
+				w.clearRequests()
+				for ; looks < 20 && !isClosedWithin(changed, time.Second); looks++ {
+					_ = tc.read(t.Context(), c) // a machine that is gone is an error
+				}
+				if looks > 1 {
+					t.Errorf("%s\nwoken after %d more reads", tc.reason, looks)
+				}
+				_ = readByID(t.Context(), c)
+				if n := len(w.requests()); n > 3 {
+					t.Errorf("%s\n%d requests, want none for the caller that was woken", tc.reason, n)
+				}
+			})
+		})
+	}
+}
+
+// readByID reads machine a.
+func readByID(ctx context.Context, c *Client) error {
+	_, err := c.Machines.Machine(ctx, "a")
+	return err
+}
+
 // TestWakeUpCostsNoCall counts the calls of a caller that waits, wakes and reads.
 func TestWakeUpCostsNoCall(t *testing.T) {
 	t.Parallel()

@@ -91,7 +91,7 @@ func settingsUpdate(w inplace.WantedSettings, m engine.Machine) (engine.MachineU
 	set(&u.Pool, &m.Pool, w.Pool)
 	set(&u.Domain, &m.Domain, w.Domain)
 	if u.Hostname != nil || u.Domain != nil {
-		m.FQDN = m.Hostname + "." + m.Domain
+		m = m.WithHostname(m.Hostname)
 	}
 	if w.Description != nil {
 		if text := engine.DescriptionWithText(m.Description, *w.Description); text != m.Description {

@@ -27,7 +27,7 @@ func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m
 	if field, had, wanted := compose.ImmutableDifference(want, begun); !field.IsEmpty() {
 		return engine.Result[engine.VM]{}, &engine.SpecError{
 			Field:   field,
-			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, but the spec now says %s", want.Name, m.SystemID, had, wanted),
+			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, but now it is to have %s", want.Name, m.SystemID, had, wanted),
 			Hint:    fmt.Sprintf("Use the former value once, and then this one. Or delete machine %s in MAAS.", m.SystemID),
 			Ways:    []engine.Way{engine.WayRetry},
 			Err:     engine.ErrConflict,

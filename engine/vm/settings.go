@@ -52,6 +52,9 @@ func settingsUpdate(key engine.Key, want engine.VMSpec, m engine.Machine, finish
 	set(&u.Pool, &m.Pool, want.Pool)
 	set(&u.Domain, &m.Domain, want.Domain)
 	set(&u.Hostname, &m.Hostname, want.Name)
+	if u.Hostname != nil || u.Domain != nil {
+		m = m.WithHostname(m.Hostname)
+	}
 	if !finished && want.Deploy.MustDisableSwap(m) {
 		u.SwapBytes = new(int64)
 		m.SwapBytes = u.SwapBytes

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
@@ -202,6 +204,38 @@ func TestReportVariable(t *testing.T) {
 				if at, ok := d.(diag.DiagnosticWithPath); ok {
 					t.Errorf("%s: it points at %s", tc.reason, at.Path())
 				}
+			}
+		})
+	}
+}
+
+// TestHalfAKeyPair: a half that is not set is told apart from one that cannot be used.
+func TestHalfAKeyPair(t *testing.T) {
+	key, err := fleetkey.New(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		model  providerModel
+		env    map[string]string
+		want   string
+	}{
+		"NoKey":      {"A CI job has no such variable.", providerModel{}, map[string]string{"MAASLXD_LXD_CLIENT_CERT": key.Certificate}, "lxd_client_key (MAASLXD_LXD_CLIENT_KEY) is not set"},
+		"NoCert":     {"The other half alone is a mistake as well.", providerModel{}, map[string]string{"MAASLXD_LXD_CLIENT_KEY": key.Key}, "lxd_client_cert (MAASLXD_LXD_CLIENT_CERT) is not set"},
+		"EmptyKey":   {"An input variable without a value is empty.", providerModel{LXDClientCert: types.StringValue(key.Certificate), LXDClientKey: types.StringValue("")}, nil, "lxd_client_key (MAASLXD_LXD_CLIENT_KEY) is not set"},
+		"KeyIsCert":  {"The key is set, but to the certificate.", providerModel{}, map[string]string{"MAASLXD_LXD_CLIENT_CERT": key.Certificate, "MAASLXD_LXD_CLIENT_KEY": key.Certificate + "\n"}, "holds no private key in PEM"},
+		"UnknownKey": {"An ephemeral resource gives the key later.", providerModel{LXDClientCert: types.StringValue(key.Certificate), LXDClientKey: types.StringUnknown()}, nil, ""},
+		"Both":       {"The pair is whole.", providerModel{}, map[string]string{"MAASLXD_LXD_CLIENT_CERT": key.Certificate, "MAASLXD_LXD_CLIENT_KEY": key.Key}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, v := range []string{"MAASLXD_LXD_CLIENT_CERT", "MAASLXD_LXD_CLIENT_KEY"} {
+				t.Setenv(v, tc.env[v])
+			}
+			_, diags := tc.model.settings()
+			if got := strings.Join(providertest.DescribeDiagnostics(diags), "\n"); diags.HasError() != (tc.want != "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func maasAttributes() map[string]schema.Attribute {
 			Optional:  true,
 			Sensitive: true,
 			MarkdownDescription: "API key of a MAAS administrator: three parts with colons between them, as " +
-				"`maas apikey --username …` or the user's page of the MAAS UI shows it. May be ephemeral. " +
+				"`sudo maas apikey --username …` or the user's page of the MAAS UI shows it. May be ephemeral. " +
 				"Environment: `MAAS_API_KEY`.",
 		},
 		"ca_cert": schema.StringAttribute{

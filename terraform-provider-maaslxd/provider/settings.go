@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 	"github.com/maaslxd/maaslxd/engine/site"
@@ -175,13 +176,27 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 		PrivateKey:    read(m.LXDClientKey, "lxd_client_key", "MAASLXD_LXD_CLIENT_KEY"),
 		AllowInsecure: m.AllowInsecure.ValueBool(),
 	}
-	if diags.HasError() || k.Certificate == "" && k.PrivateKey == "" {
+	if diags.HasError() || k.Certificate == "" && k.PrivateKey == "" || m.LXDClientCert.IsUnknown() || m.LXDClientKey.IsUnknown() {
 		return k
 	}
 	if _, err := fleetkey.Parse(k.Certificate, k.PrivateKey, time.Now()); err != nil {
 		for _, spec := range diagnostics.SpecErrors(err) {
-			m.addSettingError(diags, spec.Field.RootName(), "The LXD client key pair cannot be used", diagnostics.ExplainError(spec))
+			m.reportKeyPairError(diags, spec)
 		}
 	}
 	return k
+}
+
+// reportKeyPairError reports a half of the key pair that cannot be used. In a CI job the usual
+// mistake is a variable that is empty, so a half that is not set has a text of its own.
+func (m providerModel) reportKeyPairError(diags *diag.Diagnostics, unusable *engine.SpecError) {
+	attribute := unusable.Field.RootName()
+	for _, s := range m.settingsWithVariables() {
+		if s.attribute == attribute && valueOrEnv(s.configured, s.variable) == "" {
+			diags.AddError("The LXD client key pair is incomplete", fmt.Sprintf(
+				"%s (%s) is not set, but the other half of the pair is. Set both. If a CI job sets the variable, check that it is not empty there.", attribute, s.variable))
+			return
+		}
+	}
+	m.addSettingError(diags, attribute, "The LXD client key pair cannot be used", diagnostics.ExplainError(unusable))
 }

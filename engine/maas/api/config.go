@@ -63,7 +63,7 @@ func (e *ConfigError) Unwrap() error { return engine.ErrInvalid }
 type apiKey struct{ consumer, token, secret string }
 
 func parseKey(text string) (apiKey, error) {
-	const hint = "Give the whole key. Copy it from your user's preferences in MAAS, or from maas apikey --username NAME."
+	const hint = "Give the whole key. Copy it from your user's preferences in MAAS, or from sudo maas apikey --username NAME on the MAAS server."
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return apiKey{}, &ConfigError{"api_key", "there is no API key", hint}

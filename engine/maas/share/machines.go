@@ -65,7 +65,31 @@ func (m *Machines) ByID(ctx context.Context, systemID string) ([]engine.Machine,
 	if found, ok := m.polled.freshMachines(systemID); ok {
 		return found, nil
 	}
-	return m.byID.read(ctx, systemID)
+	return m.readAndWake(func() ([]engine.Machine, error) { return m.byID.read(ctx, systemID) }, systemID)
+}
+
+// readAndWake reads machines, and wakes the callers that wait for a change of one of them. Each
+// read postpones the machine's next poll. So without this, a caller that reads a machine every
+// second would keep another caller from the change that it waits for. A machine of ids that was
+// not found is gone.
+func (m *Machines) readAndWake(read func() ([]engine.Machine, error), ids ...string) ([]engine.Machine, error) {
+	watches := m.poller.currentWatches()
+	if len(watches) == 0 {
+		return read()
+	}
+	run := m.poller.startRead(watches)
+	listed, err := read()
+	found := map[string][]engine.Machine{}
+	if err == nil {
+		for _, id := range ids {
+			found[id] = nil
+		}
+		for _, machine := range listed {
+			found[machine.SystemID] = append(found[machine.SystemID], machine)
+		}
+	}
+	run.wakeWatches(found)
+	return listed, err
 }
 
 // AnnounceByID notes that ByID of this machine follows soon. If this client only reads, and
@@ -76,7 +100,7 @@ func (m *Machines) AnnounceByID(ctx context.Context, systemID string) {
 
 // ByName reads the machines with a hostname.
 func (m *Machines) ByName(ctx context.Context, hostname string) ([]engine.Machine, error) {
-	return m.byName.read(ctx, hostname)
+	return m.readAndWake(func() ([]engine.Machine, error) { return m.byName.read(ctx, hostname) })
 }
 
 // ByHost reads the VMs on the VM host with this name.

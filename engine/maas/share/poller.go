@@ -51,18 +51,20 @@ func (p *poller) addWatch(ctx context.Context, w *watch) {
 	}
 }
 
-// removeWatch forgets a watch. With the last one it stops runLoop.
-func (p *poller) removeWatch(w *watch) {
+// removeWatch forgets a watch, and tells whether it was still there. With the last one it stops
+// runLoop.
+func (p *poller) removeWatch(w *watch) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, ok := p.watches[w]; !ok {
-		return
+		return false
 	}
 	delete(p.watches, w)
 	w.stopContext()
 	if len(p.watches) == 0 {
 		p.stop()
 	}
+	return true
 }
 
 // dueTimeDivisor rounds due times up to a fortieth of the interval, so that polls of
@@ -104,23 +106,45 @@ func (p *poller) pollDue(ctx context.Context) {
 	if len(watches) == 0 {
 		return
 	}
-	l := p.polled.startRun()
+	read := p.startRead(watches)
 	found := p.readMachines(ctx, watches)
-	var changed []*watch
 	for _, w := range watches {
 		id := w.seen.SystemID
-		if machines, ok := found[id]; !ok {
+		if _, ok := found[id]; !ok {
 			p.phases.notePhase(id, w.seen.Status.Phase()) // a failed poll is not repeated at once
-		} else if hasChanged(w.seen, machines) {
-			l.add(id, machines)
-			changed = append(changed, w)
 		}
 		p.phases.noteUnchanged(id)
 	}
-	l.finish()
+	read.wakeWatches(found)
+}
+
+// watchedRead is a read that wakes the watches of the machines whose change it sees.
+type watchedRead struct {
+	poller  *poller
+	watches []*watch // from before the read: a later one may have seen more
+	results *pollRun
+}
+
+// startRead begins a read for the watches. wakeWatches ends it.
+func (p *poller) startRead(watches []*watch) watchedRead {
+	return watchedRead{poller: p, watches: watches, results: p.polled.startRun()}
+}
+
+// wakeWatches wakes the watches of the machines that have changed. Their callers get what was
+// found without a call. A machine that was not read has no entry in found.
+func (r watchedRead) wakeWatches(found map[string][]engine.Machine) {
+	var changed []*watch
+	for _, w := range r.watches {
+		if machines, ok := found[w.seen.SystemID]; ok && hasChanged(w.seen, machines) {
+			r.results.add(w.seen.SystemID, machines)
+			changed = append(changed, w)
+		}
+	}
+	r.results.finish()
 	for _, w := range changed {
-		p.removeWatch(w)
-		close(w.changed)
+		if r.poller.removeWatch(w) {
+			close(w.changed)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func (a *configuredAction) invoke(ctx context.Context, doing string, limits time
 	case limited.Err() != nil:
 		diags.AddError("Cannot "+doing, diagnostics.ExplainWaitEnd(limited.Err(), "timeouts.invoke")+
 			" MAAS continues what it has begun, but the action's later steps do not follow. Look at the machine in MAAS."+
-			diagnostics.Paragraph(engine.ErrorText(err)))
+			diagnostics.Paragraph(diagnostics.ErrorBesideEnd(err)))
 	default:
 		diagnostics.ReportError(diags, doing, err)
 	}

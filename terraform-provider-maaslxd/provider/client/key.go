@@ -46,9 +46,17 @@ func (k *FleetKey) Load() (fleetkey.Key, error) {
 		return fleetkey.Key{}, err
 	}
 	if file == "" {
-		return fleetkey.Key{}, fmt.Errorf("no client key pair is configured, and without a ledger file none can be kept beside it: %w", engine.ErrNotFound)
+		return fleetkey.Key{}, fmt.Errorf("%s: %w", k.MissingText(), engine.ErrNotFound)
 	}
 	return fleetkey.LoadFile(file, time.Now())
+}
+
+// MissingText says why there is no pair, after Load has returned ErrNotFound.
+func (k *FleetKey) MissingText() string {
+	if file, err := k.PathBesideLedger(fleetkey.KeyFile); err == nil && file != "" {
+		return "the file " + file + " does not exist"
+	}
+	return "no client key pair is configured, and without a ledger file none can be kept beside it"
 }
 
 // LoadOrCreate returns the pair, and creates it if there is none. It refuses if the pair would

@@ -55,7 +55,11 @@ func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, 
 	return b.Machines.Machine(ctx, systemID)
 }
 
-// MachineNamed finds a machine by its system id, hostname or FQDN.
+// ErrNoSuchMachine means that MAAS has no machine of that system id, hostname or FQDN.
+var ErrNoSuchMachine = errors.New("MAAS knows no such machine")
+
+// MachineNamed finds a machine by its system id, hostname or FQDN. The error wraps
+// ErrNoSuchMachine if there is none.
 func (b *Backend) MachineNamed(ctx context.Context, id string) (engine.Machine, error) {
 	hostname, _, qualified := strings.Cut(id, ".")
 	if !qualified {
@@ -85,7 +89,7 @@ func uniqueMachine(id string, named []engine.Machine) (engine.Machine, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return engine.Machine{}, fmt.Errorf("MAAS knows no such machine. Give a system id, a hostname or an FQDN")
+		return engine.Machine{}, fmt.Errorf("%w. Give a system id, a hostname or an FQDN", ErrNoSuchMachine)
 	default:
 		return engine.Machine{}, fmt.Errorf("%d machines have that name: %s. Import by system id", len(ids), strings.Join(ids, ", "))
 	}

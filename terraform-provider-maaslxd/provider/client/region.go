@@ -28,6 +28,14 @@ const regionMarkTimeout = 30 * time.Second
 // noMarkValue is the value of acceptMAASVariable for a MAAS without a mark.
 const noMarkValue = "none"
 
+// markText says in words which mark a MAAS has.
+func markText(mark string) string {
+	if mark == "" {
+		return "no mark"
+	}
+	return "the mark " + mark
+}
+
 // RegionMark returns the mark of this MAAS; empty: it has none yet.
 func (b *Backend) RegionMark(ctx context.Context) (string, error) { return b.marks.RegionMark(ctx) }
 
@@ -42,15 +50,12 @@ func (b *Backend) RequireSameMAAS(ctx context.Context, known string) (string, er
 	if err != nil || mark == known {
 		return mark, err
 	}
-	shown := mark
-	if mark == "" {
-		shown = noMarkValue
-	}
+	shown := cmp.Or(mark, noMarkValue)
 	if os.Getenv(acceptMAASVariable) == shown {
 		return mark, nil
 	}
 	return "", &engine.Refusal{
-		Message: fmt.Sprintf("this is another MAAS than the state knows: the MAAS at %s has the mark %s, and the state knows the mark %s", b.apiURL, shown, known),
+		Message: fmt.Sprintf("this is another MAAS than the state knows: the MAAS at %s has %s, and the state knows the mark %s", b.apiURL, markText(mark), known),
 		Hint: fmt.Sprintf("Point api_url (MAAS_API_URL) at the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, set "+
 			"%s=%s for one apply: the state then takes on the mark of this MAAS.", acceptMAASVariable, shown),
 		Err: engine.ErrConflict,
@@ -85,7 +90,7 @@ func (c *Client) ResolveImport(ctx context.Context, req resource.ImportStateRequ
 	}
 	if err == nil && named.MAAS != "" && named.MAAS != mark {
 		err = &engine.Refusal{
-			Message: fmt.Sprintf("the identity is of another MAAS: its maas is %s, and the MAAS at %s has the mark %s", named.MAAS, b.apiURL, cmp.Or(mark, noMarkValue)),
+			Message: fmt.Sprintf("the identity is of another MAAS: its maas is %s, and the MAAS at %s has %s", named.MAAS, b.apiURL, markText(mark)),
 			Hint:    "Point api_url (MAAS_API_URL) at that MAAS, or leave maas out of the identity.",
 			Err:     engine.ErrConflict,
 		}

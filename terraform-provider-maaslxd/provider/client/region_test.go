@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -39,6 +40,9 @@ func TestRequireMAAS(t *testing.T) {
 			got, err := b.RequireSameMAAS(t.Context(), tc.known)
 			if got != tc.want || !errors.Is(err, tc.is) {
 				t.Errorf("%s\ngot %q and the error %v, want %q and %v", tc.reason, got, err, tc.want, tc.is)
+			}
+			if err != nil && !strings.Contains(err.Error(), " has "+markText(string(tc.here))+", and the state knows the mark a") {
+				t.Errorf("%s\ngot %v, want both marks in words", tc.reason, err)
 			}
 		})
 	}

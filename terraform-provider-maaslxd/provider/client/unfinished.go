@@ -2,9 +2,8 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -37,27 +36,23 @@ func (c *Client) ReportUnfinished(wait context.Context, diags *diag.Diagnostics,
 	why := diagnostics.ExplainError(err)
 	if wait.Err() != nil {
 		stage := c.describeStoppedPhase(wait, u, err)
-		why = diagnostics.ExplainWaitEnd(wait.Err(), "timeouts.create") + stage
-		if stage == "" || u.ShowsError {
-			why += diagnostics.Paragraph(engine.ErrorText(err))
-		} else if beside := errorsBesideStop(err); beside != nil {
-			why += diagnostics.Paragraph(engine.ErrorText(beside))
-		}
+		why = diagnostics.ExplainWaitEnd(wait.Err(), "timeouts.create") + stage + diagnostics.Paragraph(u.textBesideStage(stage, err))
 	}
 	c.addUnfinished(diags, u.KeptObject+" is kept in the state as "+u.SystemID, fmt.Sprintf("%s is not finished: %s", u.Object, u.Phase), why+u.ExtraParagraph)
 }
 
-// errorsBesideStop returns what was joined to the error of a stopped wait: that a VM could not
-// be turned on again. Nil if there is nothing.
-func errorsBesideStop(err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return nil
+// textBesideStage is what an error says beside the stage, which describeStoppedPhase has told.
+func (u UnfinishedCreate) textBesideStage(stage string, err error) string {
+	stopped, beside := diagnostics.SplitStopped(err)
+	saysMore := u.ShowsError && stopped != nil && stopped.Last == nil && !strings.Contains(stage, stopped.Message)
+	switch {
+	case stage == "", saysMore:
+		return diagnostics.ErrorBesideEnd(err)
+	case beside != nil:
+		return engine.ErrorText(beside)
+	default:
+		return ""
 	}
-	return errors.Join(slices.DeleteFunc(slices.Clone(joined.Unwrap()), func(one error) bool {
-		_, stopped := errors.AsType[*engine.StoppedError](one)
-		return stopped
-	})...)
 }
 
 // addUnfinished adds a warning, or an error if the provider block says so. After an error

@@ -47,7 +47,7 @@ func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object s
 		return
 	}
 	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply continues from here.%s",
-		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(engine.ErrorText(err))))
+		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(ErrorBesideEnd(err))))
 }
 
 // ReportDelete says why a delete of an object, such as "VM web-1", ended too early. If only
@@ -58,7 +58,7 @@ func ReportDelete(wait context.Context, diags *diag.Diagnostics, doing, object, 
 		return
 	}
 	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy continues from here.%s",
-		ExplainWaitEnd(wait.Err(), "timeouts.delete"), Paragraph(engine.ErrorText(err))))
+		ExplainWaitEnd(wait.Err(), "timeouts.delete"), Paragraph(ErrorBesideEnd(err))))
 }
 
 // ErrorAt is an error with its attribute; empty: none.
@@ -118,13 +118,4 @@ func OwnAttribute(at path.Path) path.Path {
 		return path.Root(steps[0].String())
 	}
 	return at
-}
-
-// ExplainWaitEnd says why a wait ended too early. timeout is the attribute that allows more
-// time.
-func ExplainWaitEnd(ended error, timeout string) string {
-	if errors.Is(ended, context.DeadlineExceeded) {
-		return "The time is up; " + timeout + " allows more."
-	}
-	return "It was interrupted."
 }

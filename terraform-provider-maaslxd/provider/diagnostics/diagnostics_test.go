@@ -136,7 +136,7 @@ func TestReportError(t *testing.T) {
 		"TimeIsUp": {
 			reason: "The next run finds what was begun.",
 			err:    fmt.Errorf("%w while Commissioning", context.DeadlineExceeded),
-			at:     path.Empty(), says: []string{"took too long"},
+			at:     path.Empty(), says: []string{"Apply again: what was begun is found and continued."},
 		},
 		"Plain": {
 			reason: "An unknown error is passed on.",

@@ -34,11 +34,11 @@ type remedy struct {
 
 // remedies are in the order of precedence: an error may wrap several sentinels.
 var remedies = []remedy{
-	{context.DeadlineExceeded, "It took too long. Apply again: what was begun is found and continued."},
-	{context.Canceled, "It was interrupted. Apply again: what was begun is found and continued."},
+	{context.DeadlineExceeded, "Apply again: what was begun is found and continued."},
+	{context.Canceled, "Apply again: what was begun is found and continued."},
 	{engine.ErrHidden, "Set api_key (MAAS_API_KEY) to the key of an administrator, who sees all machines. If the machine is gone, remove it from the " +
 		"state with terraform state rm ADDRESS."},
-	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of an administrator of this MAAS: only administrators may compose VMs. `maas " +
+	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of an administrator of this MAAS: only administrators may compose VMs. `sudo maas " +
 		"apikey --username NAME` on the MAAS server shows it."},
 	{engine.ErrGone, "MAAS removed VM hosts after 3.8. Remove composer, or set it to \"auto\" or \"lxd\": VMs are then made in LXD itself. Or point " +
 		"api_url (MAAS_API_URL) at a MAAS 3.8 or older."},

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,23 +51,16 @@ func (r *hostResource) findVMHost(ctx context.Context, id string) (engine.VMHost
 	if err != nil {
 		return engine.VMHost{}, err
 	}
-	by := func(what func(engine.VMHost) string, id string) ([]engine.VMHost, []string) {
-		var found []engine.VMHost
-		var names []string
-		for _, v := range all {
-			if what(v) == id {
-				found, names = append(found, v), append(names, v.Name)
-			}
-		}
-		return found, names
-	}
-	found, names := by(func(v engine.VMHost) string { return v.Name }, id)
+	found, names := vmHostsWhere(all, func(v engine.VMHost) bool { return v.Name == id })
 	if len(found) == 0 {
 		m, err := b.MachineNamed(ctx, id)
+		if errors.Is(err, client.ErrNoSuchMachine) {
+			return engine.VMHost{}, fmt.Errorf("MAAS knows no such VM host, and no such machine. %s", hostImportUsage)
+		}
 		if err != nil {
 			return engine.VMHost{}, err
 		}
-		found, names = by(func(v engine.VMHost) string { return v.MachineID }, m.SystemID)
+		found, names = vmHostsWhere(all, func(v engine.VMHost) bool { return v.MachineID == m.SystemID })
 	}
 	switch {
 	case len(found) == 0:
@@ -77,4 +71,14 @@ func (r *hostResource) findVMHost(ctx context.Context, id string) (engine.VMHost
 		return engine.VMHost{}, fmt.Errorf("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", found[0].Name)
 	}
 	return found[0], nil
+}
+
+// vmHostsWhere returns the VM hosts that match, and their names.
+func vmHostsWhere(all []engine.VMHost, matches func(engine.VMHost) bool) (found []engine.VMHost, names []string) {
+	for _, v := range all {
+		if matches(v) {
+			found, names = append(found, v), append(names, v.Name)
+		}
+	}
+	return found, names
 }

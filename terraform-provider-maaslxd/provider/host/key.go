@@ -31,7 +31,7 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return engine.Credentials{}, &engine.Refusal{
-			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, and %v", state.Name.ValueString(), noted, err),
+			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, but %s", state.Name.ValueString(), noted, b.Key.MissingText()),
 			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger that it was made beside. If it is " +
 				"gone for good, make another one, let the host trust it (lxc config trust add FILE --restricted --projects PROJECT), and list its certificate in lxd.trusted_certificates.",
 			Err: engine.ErrForbidden,

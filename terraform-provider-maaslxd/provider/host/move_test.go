@@ -20,9 +20,9 @@ func TestMoveFromCanonical(t *testing.T) {
 	}{
 		"VMHost":       {reason: "Other values do not matter.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
 		"Virsh":        {reason: "It has no LXD.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"virsh"}`, want: "is of the type virsh"},
-		"NoNumber":     {reason: "Nobody can read such a state.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
+		"NoNumber":     {reason: "Nobody can read such a state.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "Cannot take over a maas_vm_host (id seven) "},
 		"FormerName":   {reason: "The provider's name up to 2.2.0.", source: "registry.terraform.io/maas/maas", kind: "maas_vm_host", state: `{"id":"7"}`},
-		"OtherVersion": {reason: "Another version may mean something else.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", version: 1, state: `{"id":"7"}`, want: "only 0 is known"},
+		"OtherVersion": {reason: "Another version may mean something else.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", version: 1, state: `{"id":"7","name":"kvm1"}`, want: "Cannot take over a maas_vm_host (id 7, kvm1) its state has the schema version 1, and only 0 is known"},
 		"OtherKind":    {reason: "No VM host.", source: "registry.terraform.io/canonical/maas", kind: "maas_tag", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
 		"OtherOwner":   {reason: "No provider of MAAS.", source: "registry.terraform.io/else/where", kind: "maas_vm_host", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
 	}

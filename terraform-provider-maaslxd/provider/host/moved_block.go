@@ -42,7 +42,7 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 		err = fmt.Errorf("VM host %d is of the type virsh, and a maaslxd_vm_host has an LXD", id)
 	}
 	if err != nil {
-		resp.Diagnostics.AddError("Cannot take over a "+canonicalHostType, diagnostics.Sentence(err.Error())+
+		resp.Diagnostics.AddError("Cannot take over a "+values.MovedObjectText(req), diagnostics.Sentence(err.Error())+
 			" Remove the moved block. If it is an LXD VM host of MAAS, remove the resource from the state with a removed block, and import it. "+
 			hostImportUsage)
 		return

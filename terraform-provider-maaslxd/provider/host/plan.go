@@ -117,7 +117,7 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.HasNoLedgerFile():
 		_, err = b.Key.LoadOrCreate(func() error { return nil }) // the diagnostics have the reason
 	case errors.Is(err, engine.ErrNotFound) && p.state != nil:
-		p.warnKeyLost(ctx, b, err)
+		p.warnKeyLost(ctx, b)
 		return
 	case errors.Is(err, engine.ErrNotFound): // the create makes it
 		if err = client.AutomationError(); err == nil {
@@ -145,7 +145,7 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 }
 
 // warnKeyLost warns, once for all hosts, that the pair which they trust is not here.
-func (p *hostPlan) warnKeyLost(ctx context.Context, b *client.Backend, missing error) {
+func (p *hostPlan) warnKeyLost(ctx context.Context, b *client.Backend) {
 	noted := p.state.Fingerprint.ValueString()
 	if noted == "" || !p.run.ClaimWarning("key lost") {
 		return
@@ -155,9 +155,9 @@ func (p *hostPlan) warnKeyLost(ctx context.Context, b *client.Backend, missing e
 		left = "This MAAS has no VM hosts, so that each change of one needs the pair."
 	}
 	p.diags.AddWarning("The LXD client key pair of the fleet is not here", fmt.Sprintf(
-		"VM host %s trusts the certificate %s, and %s. %s\n\nGive the "+
+		"VM host %s trusts the certificate %s, but %s. %s\n\nGive the "+
 			"pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside.",
-		p.state.Name.ValueString(), noted, missing, left))
+		p.state.Name.ValueString(), noted, b.Key.MissingText(), left))
 }
 
 // keepInstalled keeps the installed image and kernel in the plan if the configuration names

@@ -3,9 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
@@ -27,8 +29,8 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if diags.HasError() {
 		return
 	}
-	object := "VM host " + state.Name.ValueString()
-	doing := "read " + object + state.idText()
+	object, withID := values.ObjectText("VM host", state.Name, state.idInMAAS())
+	doing := "read " + withID
 	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return
@@ -58,12 +60,13 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// idText is the system id in brackets. A moved host has none until it is read.
-func (m hostModel) idText() string {
-	if !values.IsSet(m.ID) {
-		return ""
+// idInMAAS is the system id of the machine. A moved host has none until it is read, and then it
+// is MAAS's number of the VM host.
+func (m hostModel) idInMAAS() types.String {
+	if !values.IsSet(m.ID) && values.IsSet(m.VMHostID) {
+		return types.StringValue(strconv.FormatInt(m.VMHostID.ValueInt64(), 10))
 	}
-	return " (" + m.ID.ValueString() + ")"
+	return m.ID
 }
 
 // reportReadError removes a host from the state if it is gone. Otherwise it says why the host

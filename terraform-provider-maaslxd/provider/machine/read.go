@@ -26,8 +26,8 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	if diags.HasError() {
 		return
 	}
-	object := "machine " + state.Name.ValueString()
-	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
+	object, withID := values.ObjectText("machine", state.Name, state.ID)
+	doing := "read " + withID
 	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return

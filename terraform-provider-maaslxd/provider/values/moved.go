@@ -1,9 +1,12 @@
 package values
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -28,6 +31,38 @@ const ownProvider = "maaslxd/maaslxd"
 func IsMoveFrom(req resource.MoveStateRequest, providers []string) bool {
 	_, provider, found := strings.Cut(req.SourceProviderAddress, "/")
 	return found && (provider == ownProvider || slices.Contains(providers, provider))
+}
+
+// MovedObjectText names the object of a moved state in messages, as far as its state can be read:
+// "maas_instance (id 4y3h7n, web-1)".
+func MovedObjectText(req resource.MoveStateRequest) string {
+	var state map[string]any
+	if req.SourceRawState == nil || json.Unmarshal(req.SourceRawState.JSON, &state) != nil {
+		return req.SourceTypeName
+	}
+	var known []string
+	if id := scalarText(state["id"]); id != "" {
+		known = append(known, "id "+id)
+	}
+	if name := cmp.Or(scalarText(state["name"]), scalarText(state["hostname"])); name != "" {
+		known = append(known, name)
+	}
+	if len(known) == 0 {
+		return req.SourceTypeName
+	}
+	return req.SourceTypeName + " (" + strings.Join(known, ", ") + ")"
+}
+
+// scalarText is the text of a string or number in JSON, "" for others.
+func scalarText(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	default:
+		return ""
+	}
 }
 
 // MovedStrings reads attributes of a moved state; a missing one is "". All versions of the

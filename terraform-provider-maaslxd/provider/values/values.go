@@ -3,6 +3,7 @@
 package values
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -83,4 +84,15 @@ func OptionalString(s string) types.String {
 		return types.StringNull()
 	}
 	return types.StringValue(s)
+}
+
+// ObjectText names an object of a state in messages, alone and with its system id: "VM web-1" and
+// "VM web-1 (4y3h7n)". An import has no name yet, and a moved state may have no id: then both are
+// the same.
+func ObjectText(noun string, name, id types.String) (short, withID string) {
+	named := noun + " " + cmp.Or(name.ValueString(), id.ValueString())
+	if name.ValueString() == "" || id.ValueString() == "" {
+		return named, named
+	}
+	return named, named + " (" + id.ValueString() + ")"
 }

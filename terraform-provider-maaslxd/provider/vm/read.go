@@ -34,8 +34,8 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if diags.HasError() {
 		return
 	}
-	object := "VM " + state.Name.ValueString()
-	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
+	object, withID := values.ObjectText("VM", state.Name, state.ID)
+	doing := "read " + withID
 	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return
