@@ -30,8 +30,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	object, withID := values.ObjectText("VM host", state.Name, state.idInMAAS())
-	doing := "read " + withID
-	b := r.client.BackendForRead(object, doing, diags)
+	b := r.client.BackendForRead(object, "read "+withID, diags)
 	if b == nil {
 		return
 	}
@@ -39,7 +38,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.Fingerprint.ValueString())
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
-		reportReadError(ctx, look, resp, doing, err)
+		reportReadError(ctx, look, resp, "read "+withID, err)
 		return
 	}
 	first := n.Key == "" && !n.Foreign
