@@ -124,8 +124,8 @@ func TestAnothersReadWakesAWatch(t *testing.T) {
 					t.Errorf("%s\nwoken after %d more reads", tc.reason, looks)
 				}
 				_ = readByID(t.Context(), c)
-				if n := len(w.requests()); n > 3 {
-					t.Errorf("%s\n%d requests, want none for the caller that was woken", tc.reason, n)
+				if n := len(w.requests()); n > 4 {
+					t.Errorf("%s\n%d requests, want at most one for the caller that was woken", tc.reason, n)
 				}
 			})
 		})

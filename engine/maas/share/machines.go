@@ -71,13 +71,13 @@ func (m *Machines) ByID(ctx context.Context, systemID string) ([]engine.Machine,
 // readAndWake reads machines, and wakes the callers that wait for a change of one of them. Each
 // read postpones the machine's next poll. So without this, a caller that reads a machine every
 // second would keep another caller from the change that it waits for. A machine of ids that was
-// not found is gone.
+// not found is gone. The callers that are woken read the machine themselves: only a result of
+// the poller is kept for them.
 func (m *Machines) readAndWake(read func() ([]engine.Machine, error), ids ...string) ([]engine.Machine, error) {
 	watches := m.poller.currentWatches()
 	if len(watches) == 0 {
 		return read()
 	}
-	run := m.poller.startRead(watches)
 	listed, err := read()
 	found := map[string][]engine.Machine{}
 	if err == nil {
@@ -88,7 +88,7 @@ func (m *Machines) readAndWake(read func() ([]engine.Machine, error), ids ...str
 			found[machine.SystemID] = append(found[machine.SystemID], machine)
 		}
 	}
-	run.wakeWatches(found)
+	m.poller.wake(changedWatches(watches, found))
 	return listed, err
 }
 

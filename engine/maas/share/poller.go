@@ -106,7 +106,7 @@ func (p *poller) pollDue(ctx context.Context) {
 	if len(watches) == 0 {
 		return
 	}
-	read := p.startRead(watches)
+	l := p.polled.startRun()
 	found := p.readMachines(ctx, watches)
 	for _, w := range watches {
 		id := w.seen.SystemID
@@ -115,34 +115,29 @@ func (p *poller) pollDue(ctx context.Context) {
 		}
 		p.phases.noteUnchanged(id)
 	}
-	read.wakeWatches(found)
+	changed := changedWatches(watches, found)
+	for _, w := range changed {
+		l.add(w.seen.SystemID, found[w.seen.SystemID])
+	}
+	l.finish()
+	p.wake(changed)
 }
 
-// watchedRead is a read that wakes the watches of the machines whose change it sees.
-type watchedRead struct {
-	poller  *poller
-	watches []*watch // from before the read: a later one may have seen more
-	results *pollRun
-}
-
-// startRead begins a read for the watches. wakeWatches ends it.
-func (p *poller) startRead(watches []*watch) watchedRead {
-	return watchedRead{poller: p, watches: watches, results: p.polled.startRun()}
-}
-
-// wakeWatches wakes the watches of the machines that have changed. Their callers get what was
-// found without a call. A machine that was not read has no entry in found.
-func (r watchedRead) wakeWatches(found map[string][]engine.Machine) {
-	var changed []*watch
-	for _, w := range r.watches {
+// changedWatches returns the watches of the machines that have changed. A machine that was not
+// read has no entry in found.
+func changedWatches(watches []*watch, found map[string][]engine.Machine) (changed []*watch) {
+	for _, w := range watches {
 		if machines, ok := found[w.seen.SystemID]; ok && hasChanged(w.seen, machines) {
-			r.results.add(w.seen.SystemID, machines)
 			changed = append(changed, w)
 		}
 	}
-	r.results.finish()
-	for _, w := range changed {
-		if r.poller.removeWatch(w) {
+	return changed
+}
+
+// wake ends watches and wakes their callers.
+func (p *poller) wake(watches []*watch) {
+	for _, w := range watches {
+		if p.removeWatch(w) {
 			close(w.changed)
 		}
 	}
