@@ -250,7 +250,7 @@ func TestAccVMReplacedForSize(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for change, word := range map[string]string{"cores = 2": "cores", "memory_mib = 4096": "memory", "disks = { root = { size_gb = 20 } }": "disk"} {
 		w.configure(t, x.config(x.vm("web", change, "allow_stopping_for_update = true", x.deploy())))
-		want := "VM will be replaced, with all its disks MAAS makes the VMs here, and changes no " + word + " also with allow_stopping_for_update"
+		want := "VM will be replaced, with all its disks MAAS makes the VMs here, and changes no " + word + " not even with allow_stopping_for_update"
 		if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(want).MatchString(out) {
 			t.Errorf("%s: want a warning with the words %q, got:\n%s", change, want, out)
 		}

@@ -73,7 +73,7 @@ func TestAccVMFailedTransitions(t *testing.T) {
 		during string
 		want   string
 	}{
-		"Commissioning": {"A VM that cannot be commissioned must be replaced.", "Commissioning", `VMCreationFailed Failed commissioning`},
+		"Commissioning": {"A VM that cannot be commissioned must be replaced.", "Commissioning", `Failed commissioning`},
 		"Deploying":     {"A VM that cannot be deployed must be replaced.", "Deploying", `VMDeploymentFailed Failed deployment`},
 	}
 	for title, tc := range cases {

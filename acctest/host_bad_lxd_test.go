@@ -33,7 +33,7 @@ func TestAccHostBadLXD(t *testing.T) {
 				w := newWorkspace(t, x.config(vmHost("first", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
 				w.run(t, "apply", "-auto-approve", "-no-color")
 			},
-			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it by its system id`,
+			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it: terraform import ADDRESS`,
 		},
 		"ProjectHoldsVMs": {
 			reason: "MAAS would adopt the existing VMs and power-cycle them.", world: withLXDOfVersion("5.21.3"), probe: "direct",
@@ -47,11 +47,11 @@ func TestAccHostBadLXD(t *testing.T) {
 		},
 		"TooOld": {
 			reason: "This LXD lacks features that MAAS needs to make VMs.", world: withLXDOfVersion("4.0.9"), probe: "direct", before: trusting,
-			body: here, at: "address", want: `HostUnavailable: LXD 4.0.9 at is too old Install LXD 5.0 or newer on the host`,
+			body: here, at: "address", want: `LXD 4.0.9 at is too old Install LXD 5.0 or newer on the host`,
 		},
 		"Untrusted": {
 			reason: "Only the operator of the LXD can make it trust our certificate.", world: withLXDOfVersion("5.21.3"), probe: "direct",
-			body: here, at: "address", want: `HostUnavailable: the LXD at does not trust the client certificate lxc config trust add`,
+			body: here, at: "address", want: `the LXD at does not trust the client certificate lxc config trust add`,
 		},
 	})
 }

@@ -177,9 +177,9 @@ func TestAccPlacementBadInput(t *testing.T) {
 		"LongGroup":    {reason: "The name of a group is limited to 128 characters.", placement: `{ group = "` + strings.Repeat("g", 129) + `" }`, want: `placement.group must be 1 to 128`},
 		"UnknownZone":  {reason: "MAAS has no such zone, and the error lists the known ones.", placement: `{ zone = "mars" }`, want: `placement.zone "mars" az1`},
 		"UnknownPool":  {reason: "MAAS has no such resource pool, and the error lists the known ones.", placement: `{ pool = "mars" }`, want: `placement.pool "mars" kvm`},
-		"NoSuchTag":    {reason: "No host has the tag, and the error counts the hosts without it.", placement: `{ tags = ["gpu"] }`, want: `InsufficientResources 2 missing tags "gpu"`},
-		"EmptyZone":    {reason: "The zone has no VM hosts.", placement: `{ zone = "default" }`, want: `InsufficientResources 2 wrong zone lxd1`},
-		"TooLarge":     {reason: "No host is large enough, so a retry cannot help.", placement: `{}`, more: []string{`cores = 500`}, want: `InsufficientResources 2 too small even when empty`},
+		"NoSuchTag":    {reason: "No host has the tag, and the error counts the hosts without it.", placement: `{ tags = ["gpu"] }`, want: `2 missing tags "gpu"`},
+		"EmptyZone":    {reason: "The zone has no VM hosts.", placement: `{ zone = "default" }`, want: `2 wrong zone lxd1`},
+		"TooLarge":     {reason: "No host is large enough, so a retry cannot help.", placement: `{}`, more: []string{`cores = 500`}, want: `2 too small even when empty`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestAccWorkflowFailureTellsWhy(t *testing.T) {
 	}{
 		"Commissioning": {
 			"A script of the site is one of them.", vmThatFails, "Commissioning", firmware,
-			"Cannot create VM VMCreationFailed MAAS shows script 50-site-firmware: Failed with exit status 3 probing sda | admin_password: [redacted] | no disk answers the last events: Commissioning; Powering on",
+			"Cannot create VM MAAS shows script 50-site-firmware: Failed with exit status 3 probing sda | admin_password: [redacted] | no disk answers the last events: Commissioning; Powering on",
 		},
 		"Deploying": {
 			"So is the log of an installation.", vmThatFails, "Deploying", sim.Failure{Output: said},

@@ -118,7 +118,7 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create machine db as things are was deployed for this name earlier and is finished system id ` + id).MatchString(out) {
 		t.Errorf("want a warning of the machine that the state lost, got:\n%s", out)
 	}
-	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name earlier and is finished import it by its system id `+id)
+	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name earlier and is finished system id `+id+` If the state of this configuration has lost it, import it: terraform import ADDRESS `+id)
 	w.run(t, "import", "-no-color", machineAddress, id)
 	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state stores the selector
 		t.Errorf("after the import the plan wants %s", got)

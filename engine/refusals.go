@@ -123,6 +123,9 @@ const (
 	WayLookAgain Way = "look-again"
 	// WayImport is to manage the existing object with this system id.
 	WayImport Way = "import"
+	// WayImportLost is WayImport for an object that an earlier run of the same caller finished. The
+	// caller may have lost its record.
+	WayImportLost Way = "import-lost"
 	// WayMovedBlock is to say that the object is the same one under another name of the front end.
 	WayMovedBlock Way = "moved-block"
 	// WayUseAsIs is to manage a deployed machine without installing it again.
@@ -153,7 +156,7 @@ const (
 
 // AllWays are the ways that a front end must know.
 var AllWays = []Way{
-	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
+	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayImportLost, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
 	WayComposeInLXD, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayTakeSnapshot, WayInsecureKey,
 }
 

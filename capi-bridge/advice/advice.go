@@ -10,6 +10,7 @@ var ways = map[engine.Way]string{
 	engine.WayRetryDelete:     "",
 	engine.WayLookAgain:       "",
 	engine.WayImport:          "",
+	engine.WayImportLost:      "",
 	engine.WayMovedBlock:      "",
 	engine.WayUseAsIs:         "",
 	engine.WayForget:          "",

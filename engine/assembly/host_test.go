@@ -116,7 +116,7 @@ func TestHostFinishedElsewhere(t *testing.T) {
 				}
 				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyHost(newHostRef, spec())
 				var bad *engine.SpecError
-				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !slices.Contains(bad.Ways, engine.WayImport.ForMachine(h.Machine.SystemID)) {
+				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !slices.Contains(bad.Ways, engine.WayImportLost.ForMachine(h.Machine.SystemID)) {
 					t.Errorf("want a conflict with an import hint, got %v", err)
 				}
 				r.wantRecord(t, h.Machine.Hostname)

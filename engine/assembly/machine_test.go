@@ -290,7 +290,7 @@ func TestMachineFinishedElsewhere(t *testing.T) {
 				}
 				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyMachine(newMachineRef, spec)
 				var bad *engine.SpecError
-				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !slices.Contains(bad.Ways, engine.WayImport.ForMachine(m.SystemID)) {
+				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !slices.Contains(bad.Ways, engine.WayImportLost.ForMachine(m.SystemID)) {
 					t.Errorf("want a conflict with an import hint, got %v", err)
 				}
 				if diff := cmp.Diff([]string{m.Hostname}, r.acquired()); diff != "" {

@@ -27,7 +27,7 @@ func TestRenamedByHand(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err = p.create(newVMRef)
 		var known *engine.SpecError
-		if !errors.As(err, &known) || !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), name) || !slices.Contains(known.Ways, engine.WayImport.ForMachine(vm.SystemID)) {
+		if !errors.As(err, &known) || !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), name) || !slices.Contains(known.Ways, engine.WayImportLost.ForMachine(vm.SystemID)) {
 			t.Errorf("want an error that names %s and says how to import %s, got %v", name, vm.SystemID, err)
 		}
 		if all := r.sim.Instances(); len(all) != 1 {

@@ -104,7 +104,7 @@ func TestNeverAStranger(t *testing.T) {
 				_, err := q.create(newVMRef)
 				var spec *engine.SpecError
 				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &spec) || spec.Field.String() != "name" ||
-					!strings.Contains(err.Error(), before.SystemID) || !slices.Contains(spec.Ways, engine.WayImport.ForMachine(before.SystemID)) {
+					!strings.Contains(err.Error(), before.SystemID) || !slices.Contains(spec.Ways, engine.WayImportLost.ForMachine(before.SystemID)) {
 					t.Errorf("%s\nwant a conflict about the name that tells the system id and how to import, got %v", tc.reason, err)
 				}
 				if err := q.delete(newVMRef); err != nil {

@@ -301,11 +301,23 @@ func (h *deleteSteps) checkNoVMs(ctx context.Context, key engine.Key, record eng
 	case len(foreign) == 0 && h.vmLooks.Count(key) < looksBeforeRefusal:
 		return &vmsLeavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
 	}
-	message := fmt.Sprintf("cannot remove VM host %s, which has VMs", record.Name)
-	if len(foreign) > 0 {
-		message += " of others"
+	return vmsOnHostError(record, ours, foreign)
+}
+
+// vmsOnHostError refuses to remove a VM host that has VMs: those with a mark of this program, and
+// those of others.
+func vmsOnHostError(record engine.VMHost, marked, foreign []string) error {
+	var has []string
+	if len(marked) > 0 {
+		has = append(has, "VMs: "+strings.Join(marked, ", "))
 	}
-	return &engine.Refusal{Message: message + ": " + strings.Join(append(ours, foreign...), ", "), Hint: "Delete or move them first.", Err: engine.ErrConflict}
+	if len(foreign) > 0 {
+		has = append(has, "VMs of others: "+strings.Join(foreign, ", "))
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("cannot remove VM host %s, which has %s", record.Name, strings.Join(has, "; and ")),
+		Hint:    "Delete or move them first.", Err: engine.ErrConflict,
+	}
 }
 
 // isBeingDeleted tells whether the VM of a key is being deleted: by this process, by MAAS, or

@@ -199,7 +199,7 @@ func alreadyFinishedError(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
 		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("the machine %s was deployed for this name earlier and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
-		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayOtherName},
+		Ways:    []engine.Way{engine.WayImportLost.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayOtherName},
 		Err:     engine.ErrConflict,
 	}}
 }

@@ -17,7 +17,7 @@ func finishedBeforeError(name string, m engine.Machine) error {
 	return &engine.SpecError{
 		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("the VM %s was made for this name earlier and is finished (system id %s, %s%s)", name, m.SystemID, m.StatusName, renamed),
-		Ways:    []engine.Way{engine.WayImport.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayDeleteFirst, engine.WayOtherName},
+		Ways:    []engine.Way{engine.WayImportLost.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayDeleteFirst, engine.WayOtherName},
 		Err:     engine.ErrConflict,
 	}
 }

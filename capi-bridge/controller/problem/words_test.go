@@ -100,7 +100,7 @@ func TestTerraformWordsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"Plan again when its LXD answers.", "Bring it back, and apply again.", "run terraform plan", "Remove composer, or set it.", "remove it from the state",
-		"terraform state rm ADDRESS", "Set MAAS_API_KEY.", "import it by its system id", "Check api_url.", "the action maaslxd_snapshot takes one",
+		"terraform state rm ADDRESS", "Set MAAS_API_KEY.", "import it: terraform import ADDRESS", "Check api_url.", "the action maaslxd_snapshot takes one",
 	} {
 		if slices.ContainsFunc(messagesOf(text), func(message string) bool { return !terraformWords.MatchString(message) }) {
 			t.Errorf("the rule does not find %q", text)

@@ -198,7 +198,7 @@ func (c *Client) ClaimKey(key engine.Key, name string) error {
 func duplicateResourceError(object string) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration has the same name, %s", object),
-		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
+		Hint: "Give one of them another name. " + DestroyAllHint, Err: engine.ErrConflict,
 	}
 }
 

@@ -97,17 +97,23 @@ func (o *Owner) MachineKey(name string) engine.Key {
 func MachineKeyName(name string) string { return "machines/" + name }
 
 // Owns tells whether a key has the owner of this configuration.
-func (o *Owner) Owns(key engine.Key) bool { return key.Owner() == o.name() }
+func (o *Owner) Owns(key engine.Key) bool {
+	name, err := o.read()
+	return err == nil && name != "" && key.Owner() == name
+}
 
-// WarnOther warns that an imported object was made for another owner, whose state may still
+// WarnOtherOwner warns that an imported object was made for another owner, whose state may still
 // have it. The object keeps that key.
-func (o *Owner) WarnOther(object string, key engine.Key, diags *diag.Diagnostics) {
+func (o *Owner) WarnOtherOwner(object string, key engine.Key, diags *diag.Diagnostics) {
 	if key == "" || o.Owns(key) {
 		return
 	}
-	diags.AddWarning(fmt.Sprintf("%s was made for %q", object, key), fmt.Sprintf(
-		"The owner of this configuration is %s. If the state of another configuration still has the object, both change it, and either can destroy "+
-			"it. Then remove it from one of the states: terraform state rm ADDRESS.", o.name()))
+	own := "This configuration has no owner yet."
+	if name, err := o.read(); err == nil && name != "" {
+		own = "The owner of this configuration is " + name + "."
+	}
+	diags.AddWarning(fmt.Sprintf("%s was made for %q", object, key), own+" If the state of another configuration still has the object, both change it, "+
+		"and either can destroy it. Then remove it from one of the states: terraform state rm ADDRESS.")
 }
 
 // persist makes sure that the owner outlives this run.

@@ -13,8 +13,9 @@ import (
 // Run holds the notes that the plans of one run exchange. Terraform plans each resource alone,
 // in no fixed order.
 type Run struct {
-	// PlannedNames are the names that the plans give to VMs, VM hosts and machines.
-	PlannedNames PlannedNames
+	// The names that the plans give to VMs, VM hosts and machines. A VM's name is its hostname; the
+	// others are not.
+	VMNames, HostNames, MachineNames PlannedNames
 
 	mu                sync.Mutex
 	givenWarnings     map[string]bool // warnings that the user has seen

@@ -20,7 +20,7 @@ import (
 // see each other's plans.
 const namePatience = 2 * time.Second
 
-// PlannedNames are the names that the plans of one run give to VMs, VM hosts and machines.
+// PlannedNames are the names that the plans of one run give to the objects of one kind.
 type PlannedNames struct {
 	mu       sync.Mutex
 	planned  map[string]string // by system id; empty: the plan destroys the object

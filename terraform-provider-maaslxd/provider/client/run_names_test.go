@@ -89,19 +89,42 @@ func TestNamesOfPlans(t *testing.T) {
 		"CreatedBeside":     {"A new object has the name of an existing one.", []Action{ActionChange, ActionCreate}, true},
 		"CreatedBefore":     {"The new object is planned first.", []Action{ActionCreate, ActionChange}, true},
 		"CreatedBeforeOne":  {"The new object is planned before a replaced one.", []Action{ActionCreate, ActionReplace}, true},
+		"CreatedBetween":    {"The new object is planned between the two plans of a replaced one.", []Action{ActionReplace, ActionCreate, ActionRecreate}, true},
 		"CreatedAfterAll":   {"The new object is planned after a replaced one.", []Action{ActionChange, ActionRecreate, ActionCreate}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, got := new(Run), false
+			applying := new(Run)
+			applying.BeginApply()
 			for _, action := range tc.actions {
 				_, isDuplicate := r.notePlannedAction("VM web", action)
 				got = got || isDuplicate
+				if _, isDuplicate = applying.notePlannedAction("VM web", action); isDuplicate {
+					t.Error("an apply does not look for duplicates, which the plan has refused")
+				}
 			}
 			if got != tc.want {
 				t.Errorf("%s\nA duplicate is found: %v, want %v", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestReplacementOfPlans: the second plan of an object tells whether the user forces its replacement.
+func TestReplacementOfPlans(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[Action]Replacement{ActionReplace: {IsReplaced: true}, ActionChange: {IsReplaced: true, IsForced: true}} {
+		r := new(Run)
+		if got, _ := r.notePlannedAction("VM web", first); got != (Replacement{}) {
+			t.Errorf("the first plan is %+v", got)
+		}
+		if got, _ := r.notePlannedAction("VM web", ActionRecreate); got != want {
+			t.Errorf("after %v, the second plan is %+v, want %+v", first, got, want)
+		}
+	}
+	if got, _ := new(Run).notePlannedAction("VM web", ActionCreate); got != (Replacement{}) {
+		t.Errorf("a new object, or a tainted one, is %+v", got)
 	}
 }

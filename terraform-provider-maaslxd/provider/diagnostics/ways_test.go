@@ -24,7 +24,7 @@ func TestWaysHaveWords(t *testing.T) {
 func TestWaysFollowTheHint(t *testing.T) {
 	t.Parallel()
 	offered := []engine.Way{engine.WayImport.ForMachine("4y3h7n"), engine.WayRetry}
-	const want = "If the state of this configuration has lost it, import it: terraform import ADDRESS 4y3h7n. Then apply again."
+	const want = "If nothing else manages it, import it: terraform import ADDRESS 4y3h7n. Then apply again."
 	for name, err := range map[string]error{
 		"Refusal": &engine.Refusal{Message: "taken", Hint: "Rename it.", Ways: offered},
 		"Error":   &engine.Error{Message: "taken", Hint: "Rename it.", Ways: offered},

@@ -64,7 +64,7 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 	}
 	if p.state != nil && r.client != nil {
 		r.client.Run.NoteInState("VM host "+p.state.Name.ValueString(), p.state.ID.ValueString())
-		r.client.Run.PlannedNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+		r.client.Run.HostNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	}
 	if p.state != nil && r.client != nil && p.private.Pending && len(p.replace) == 0 {
 		r.client.Run.NoteUnfinishedHost(p.state.ID.ValueString(), p.plan.Name.ValueString())

@@ -30,13 +30,13 @@ func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
 	v := client.ObstacleReport{Object: "VM host " + p.plan.Name.ValueString(), Action: doing, Run: &r.client.Run, Diags: p.diags}
-	found, remakes := r.client.Run.PlannedNames.WithoutFreed(ctx, b.Hosts.Check(ctx, ref, spec), p.plan.Name.ValueString())
+	found, remakes := r.client.Run.HostNames.WithoutFreed(ctx, b.Hosts.Check(ctx, ref, spec), p.plan.Name.ValueString())
 	v.AddDiagnostics(found, func() bool { return replaces || hasFinishedHost(ctx, b, ref) })
 	if doing != "create" {
 		return
 	}
 	r.client.Run.NoteNewHost()
-	if !p.isReplacement && (remakes || ref.SystemID != "" && r.client.Run.PlannedNames.Destroys(ctx, ref.SystemID)) {
+	if !p.isReplacement && (remakes || ref.SystemID != "" && r.client.Run.HostNames.Destroys(ctx, ref.SystemID)) {
 		client.WarnMadeAnew(v.Object, "Its machine is released, and everything on it is lost.", p.diags)
 	}
 }

@@ -21,7 +21,7 @@ func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanR
 	var state hostModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if r.client != nil {
-		r.client.Run.PlannedNames.NotePlan(state.ID.ValueString(), "")
+		r.client.Run.HostNames.NotePlan(state.ID.ValueString(), "")
 	}
 	n := readPrivateStateForPlan(ctx, req.Private, &resp.Diagnostics)
 	r.client.CheckPlannedMAAS(ctx, n.MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)
@@ -67,8 +67,10 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 		l.reportUnread(run, err)
 		return
 	}
-	ours, others := splitByMark(ctx, r.client, residents, l.key)
-	stay := slices.DeleteFunc(ours, func(name string) bool { return !slices.Contains(run.VMsStayingOn(machine), name) })
+	marked, others := splitByMark(residents)
+	stay := slices.DeleteFunc(run.VMsStayingOn(machine), func(name string) bool {
+		return !slices.ContainsFunc(marked, func(vm engine.Resident) bool { return vm.Hostname == name })
+	})
 	summary := fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name)
 	switch {
 	case len(stay) > 0:
@@ -87,6 +89,9 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
 			"force_destroy is set, and this configuration does not own these VMs on the host: %s.", strings.Join(others, ", ")))
 	}
+	if len(stay) == 0 {
+		l.warnOtherOwners(ctx, r.client, marked)
+	}
 }
 
 // reportUnread reports that nobody knows which VMs are on the host. A VM host is not replaced then.
@@ -101,22 +106,34 @@ func (l hostDestroy) reportUnread(run *client.Run, err error) {
 	}
 }
 
-// splitByMark lists the VMs that this configuration may own, and those of others. The owner in a
-// mark does not tell: the runners of one state may have different owners. So a VM of another owner
-// is somebody else's only if no plan of this run knows it.
-func splitByMark(ctx context.Context, c *client.Client, residents []engine.Resident, hostKey engine.Key) (ours, others []string) {
+// splitByMark lists the VMs with a mark of this program, and the others.
+func splitByMark(residents []engine.Resident) (marked []engine.Resident, others []string) {
 	for _, vm := range residents {
-		made := vm.MarkedBy()
-		switch {
-		case made == "":
+		if vm.MarkedBy() == "" {
 			others = append(others, vm.Hostname)
-		case !c.Owner.Owns(made) && made.Owner() != hostKey.Owner() && !c.Run.PlannedNames.IsPlanned(ctx, vm.SystemID):
-			others = append(others, fmt.Sprintf("%s (made for %q)", vm.Hostname, made))
-		default:
-			ours = append(ours, vm.Hostname)
+		} else {
+			marked = append(marked, vm)
 		}
 	}
-	return ours, others
+	return marked, others
+}
+
+// warnOtherOwners warns of VMs that were made for other owners than this configuration and the VM
+// host. It is no error, because the runners of one state may have different owners: if runner r1 made
+// kvm-1 and runner r2 made web-1, runner r3 may destroy both. A plan of the run may know such a VM.
+func (l hostDestroy) warnOtherOwners(ctx context.Context, c *client.Client, marked []engine.Resident) {
+	var of []string
+	for _, vm := range marked {
+		made := vm.MarkedBy()
+		if !c.Owner.Owns(made) && made.Owner() != l.key.Owner() && !c.Run.VMNames.IsPlanned(ctx, vm.SystemID) {
+			of = append(of, fmt.Sprintf("%s (made for %q)", vm.Hostname, made))
+		}
+	}
+	if len(of) > 0 {
+		l.diags.AddWarning("Other owners have VMs on VM host "+l.name, fmt.Sprintf(
+			"%s. If this plan does not destroy them, the apply stops at the VM host, and has destroyed other objects by then. Ask their owners first.",
+			strings.Join(of, ", ")))
+	}
 }
 
 func pluralize(n int, what string) string {

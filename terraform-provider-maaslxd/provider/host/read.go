@@ -50,7 +50,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	state.refresh(ctx, h, diags)
 	if first {
 		state.fillImported(ctx, h, readEndpoint(look, b, h, diags), n, diags)
-		r.client.Owner.WarnOther("VM host "+state.Name.ValueString(), n.Key, diags)
+		r.client.Owner.WarnOtherOwner("VM host "+state.Name.ValueString(), n.Key, diags)
 		n.Imported, n.Moved, n.Unclaimed = true, false, planmodifiers.Unclaimed{"tags"}
 	}
 	n.Adopted = state.Adopt.ValueBool()

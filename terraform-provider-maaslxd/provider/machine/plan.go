@@ -51,7 +51,7 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	if p.state != nil && r.client != nil {
 		r.client.Run.NoteInState("machine "+p.state.Name.ValueString(), p.state.ID.ValueString())
-		r.client.Run.PlannedNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+		r.client.Run.MachineNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	}
 	if !p.diags.HasError() {
 		r.checkAgainstMAAS(ctx, p)
@@ -66,7 +66,7 @@ func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPl
 	var protected types.Bool
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
 	if r.client != nil {
-		r.client.Run.PlannedNames.NotePlan(id.ValueString(), "")
+		r.client.Run.MachineNames.NotePlan(id.ValueString(), "")
 	}
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)

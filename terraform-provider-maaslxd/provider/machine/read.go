@@ -47,7 +47,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	n = n.withImported(imported)
 	if imported {
-		r.client.Owner.WarnOther("machine "+m.Hostname, n.Key, diags)
+		r.client.Owner.WarnOtherOwner("machine "+m.Hostname, n.Key, diags)
 	}
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()

@@ -102,14 +102,6 @@ func (n privateState) hasFailedAfterRun(status string) bool {
 // isUnmarked tells whether a VM was imported or moved, and has no mark of any configuration.
 func (n privateState) isUnmarked() bool { return n.Imported && n.Key == "" }
 
-// beforeUpdate are the notes of a VM during an update to a size. Only LXD changes the size.
-func (n privateState) beforeUpdate(spec engine.VMSpec, size vmSize) privateState {
-	if spec.Resize {
-		n.ResizedInLXD = &size
-	}
-	return n
-}
-
 // afterUpdate are the notes of a VM after a complete update. The values that an import took
 // from the configuration, and those installed now, count as installed.
 func (n privateState) afterUpdate(before, after vmModel, deployed *deployModel, spec engine.VMSpec, hostMachine string) privateState {

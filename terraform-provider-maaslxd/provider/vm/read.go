@@ -102,7 +102,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	}
 	*n = n.withObserved(vm)
 	if imported {
-		r.client.Owner.WarnOther("VM "+vm.Hostname, n.Key, diags)
+		r.client.Owner.WarnOtherOwner("VM "+vm.Hostname, n.Key, diags)
 	}
 	if n.HostMachine == "" || !state.isOnHostOfState(vm) {
 		at := r.readHostMachine(ctx, vm)
@@ -114,6 +114,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	r.fillUnknownPower(ctx, *state, &vm)
 	state.dropLostInterfaces(ctx, n.AddedInterfaces, vm, diags)
 	state.refresh(ctx, vm, diags)
+	*n = n.forgetKnownSize(ctx, b, state.size(ctx, diags))
 	n.AddedInterfaces = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags)
 	if imported && n.Moved == nil { // a moved configuration may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))

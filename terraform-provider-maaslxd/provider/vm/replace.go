@@ -109,17 +109,19 @@ func (p *vmPlan) replaceIfFailed() {
 		p.state.Name.ValueString(), status))
 }
 
-// planReplacement lists the attributes that cannot change in place.
-func (p *vmPlan) planReplacement(ctx context.Context) {
-	p.resizesInPlace = p.canResizeInPlace(ctx)
-	if refuseOutdatedSize(ctx, p) {
-		return
-	}
-	rules := []struct {
-		attribute  string
-		unreadable bool // MAAS does not report it, so an import cannot know it
-		replaces   bool
-	}{
+// replacementRule says whether an attribute replaces the VM.
+type replacementRule struct {
+	attribute  string
+	unreadable bool // MAAS does not report it, so an import cannot know it
+	replaces   bool
+}
+
+// isOfSize tells whether the attribute is a part of the VM's size.
+func (r replacementRule) isOfSize() bool { return sizeWords[r.attribute] != "" }
+
+// replacementRules are the attributes that cannot change in place.
+func replacementRules(ctx context.Context, p *vmPlan) []replacementRule {
+	return []replacementRule{
 		{"vm_host", false, !p.isSameHost(ctx)},
 		{"cores", false, !p.resizesInPlace && !p.plan.Cores.Equal(p.state.Cores)},
 		{"pinned_cores", true, p.changesPinnedCores()},
@@ -128,6 +130,16 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		{"profile", false, p.changesProfile(ctx)},
 		{"disks", false, !p.hasSameDisks(ctx, p.resizesInPlace)},
 		{"interfaces", p.state.Interfaces.IsNull(), interfacePlan{p}.planInterfaces(ctx)},
+	}
+}
+
+// planReplacement lists the attributes that replace the VM.
+func (p *vmPlan) planReplacement(ctx context.Context) {
+	p.resizesInPlace = p.canResizeInPlace(ctx)
+	rules := replacementRules(ctx, p)
+	replacesAnyway := slices.ContainsFunc(rules, func(r replacementRule) bool { return r.replaces && !r.isOfSize() })
+	if !replacesAnyway && refuseOutdatedSize(ctx, p) {
+		return
 	}
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)

@@ -214,8 +214,8 @@ type vmSize struct {
 }
 
 // size is the size of the VM. The disks must be known.
-func (m vmModel) size(ctx context.Context, diags *diag.Diagnostics) vmSize {
-	s := vmSize{Cores: m.Cores.ValueInt64(), MemoryMiB: m.MemoryMiB.ValueInt64()}
+func (m vmModel) size(ctx context.Context, diags *diag.Diagnostics) *vmSize {
+	s := &vmSize{Cores: m.Cores.ValueInt64(), MemoryMiB: m.MemoryMiB.ValueInt64()}
 	disks := m.disks(ctx, diags)
 	for _, name := range diskOrder(disks) {
 		s.DisksGB = append(s.DisksGB, disks[name].SizeGB.ValueInt64())
@@ -241,6 +241,26 @@ func (m vmModel) hasSameSize(ctx context.Context, other vmModel, diags *diag.Dia
 	return true
 }
 
+// sizeGivenInLXD is the size that LXD last gave the VM, after an update. Only LXD changes a size.
+func sizeGivenInLXD(ctx context.Context, m vmModel, spec engine.VMSpec, n privateState, diags *diag.Diagnostics) *vmSize {
+	if !spec.Resize {
+		return n.ResizedInLXD
+	}
+	return m.size(ctx, diags)
+}
+
+// forgetKnownSize drops the note of a size that LXD gave the VM, once MAAS shows it where MAAS makes
+// the VMs.
+func (n privateState) forgetKnownSize(ctx context.Context, b *client.Backend, seen *vmSize) privateState {
+	if n.ResizedInLXD == nil || !reflect.DeepEqual(seen, n.ResizedInLXD) {
+		return n
+	}
+	if chosen, err := b.ChosenComposer(ctx); err == nil && chosen == site.MAAS {
+		n.ResizedInLXD = nil
+	}
+	return n
+}
+
 // refuseOutdatedSize refuses a plan that would replace a VM for a size that it has: a former apply
 // gave it the size in LXD, and now MAAS makes the VMs, which still shows the former size.
 func refuseOutdatedSize(ctx context.Context, p *vmPlan) (refused bool) {
@@ -248,7 +268,7 @@ func refuseOutdatedSize(ctx context.Context, p *vmPlan) (refused bool) {
 	if given == nil || p.resizesInPlace || p.plan.hasSameSize(ctx, *p.state, p.diags) || p.diags.HasError() {
 		return false
 	}
-	if p.plan.Disks.IsUnknown() || !reflect.DeepEqual(p.plan.size(ctx, p.diags), *given) {
+	if p.plan.Disks.IsUnknown() || !reflect.DeepEqual(p.plan.size(ctx, p.diags), given) {
 		return false
 	}
 	if inLXD, err := p.makesVMsInLXD(ctx); err != nil || inLXD {

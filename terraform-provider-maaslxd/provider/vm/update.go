@@ -37,7 +37,6 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	ref := r.ref(state, n)
 	ref.NewKey, ref.Finished = client.KeyAfterRename(ref.Key, spec.Name), !hasPendingWork(n, state, plan)
-	n = n.beforeUpdate(spec, plan.size(ctx, diags))
 	vm, err := r.update(wait, ref, spec, n.MAAS)
 	n.MAAS = r.client.MAASAfterUpdate(ctx, vm.SystemID, n.MAAS, diags)
 	if err == nil {
@@ -45,6 +44,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		warnUnplannedStatus(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
 		saveState(ctx, &resp.State, resp.Identity, plan, diags)
+		n.ResizedInLXD = sizeGivenInLXD(ctx, plan, spec, n, diags)
 		n = n.afterUpdate(state, plan, config.deploy(ctx, diags), spec, r.readHostMachine(ctx, vm)).withImage(vm)
 		n.Key, n.AddedInterfaces = cmp.Or(vm.MarkedBy(), ref.Key), plan.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags)
 		writePrivateState(ctx, resp.Private, n, diags)
