@@ -74,7 +74,7 @@ func TestAccVMFailedTransitions(t *testing.T) {
 		want   string
 	}{
 		"Commissioning": {"A VM that cannot be commissioned must be replaced.", "Commissioning", `Failed commissioning`},
-		"Deploying":     {"A VM that cannot be deployed must be replaced.", "Deploying", `VMDeploymentFailed Failed deployment`},
+		"Deploying":     {"A VM that cannot be deployed must be replaced.", "Deploying", `Failed deployment`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -117,6 +117,26 @@ func TestAccHostServerChanged(t *testing.T) {
 	}
 }
 
+// TestAccGoneServerChanged: MAAS has no VM hosts, and the LXD of a host has another certificate. The
+// user accepts it, also while the host has a VM. Then VMs can be made there again.
+func TestAccGoneServerChanged(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	after := x.renewCertificate(t, "node1")
+	accepted := hostOnNode1(fmt.Sprintf("server_fingerprint = %q", after))
+	w.configure(t, x.configReachingLXD(accepted+vmOnTestHost("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if noted := x.findMachine(t, "node1").OwnerData[serverData]; noted != after {
+		t.Errorf("the machine notes %q, and its LXD shows %s", noted, after)
+	}
+	w.wantEmptyPlan(t)
+	w.configure(t, x.configReachingLXD(accepted+vmOnTestHost("web")+vmOnKVM1("b", "db")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccHostServerDemanded registers an LXD only with the certificate that the
 // configuration names.
 func TestAccHostServerDemanded(t *testing.T) {

@@ -27,7 +27,7 @@ func TestAccWorkflowFailureTellsWhy(t *testing.T) {
 		},
 		"Deploying": {
 			"So is the log of an installation.", vmThatFails, "Deploying", sim.Failure{Output: said},
-			"Cannot create VM VMDeploymentFailed MAAS shows script /tmp/install.log: Failed no disk answers the last events: Deploying",
+			"Cannot create VM MAAS shows script /tmp/install.log: Failed no disk answers the last events: Deploying",
 		},
 		"Host": {
 			"A VM host fails as its machine does.", hostThatFails, "Deploying", sim.Failure{Output: said},

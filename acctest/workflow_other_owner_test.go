@@ -22,11 +22,14 @@ func TestAccWorkflowOtherOwner(t *testing.T) {
 	other.run(t, "apply", "-auto-approve", "-no-color")
 
 	const warning = `Warning: Other owners have VMs on VM host kvm1 web (made for "colleague/web") the apply stops at the VM host`
-	for _, args := range [][]string{{"plan", "-destroy"}, {"plan", "-replace=" + hostAddress}} {
+	reinstalled := vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`)
+	for config, args := range map[string][]string{hostOnNode1(): {"plan", "-destroy"}, reinstalled: {"plan"}} {
+		w.configure(t, x.config(config))
 		if out := unwrapMessage(w.run(t, append(args, "-no-color")...)); !wordsPattern(warning).MatchString(out) {
 			t.Errorf("%v: want to hear of the VM, got:\n%s", args, out)
 		}
 	}
+	w.configure(t, x.config(hostOnNode1()))
 	w.wantCommandFailure(t, `Cannot delete VM host kvm1 which has VMs: web made for "colleague/web" Delete or move them first`, "destroy", "-auto-approve", "-no-color")
 
 	w.configure(t, x.config(hostOnNode1()+vmOnTestHost("web")))
