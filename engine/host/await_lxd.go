@@ -17,6 +17,9 @@ func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, 
 	key := ref.Key
 	h.Names.Refresh(engine.ListHosts)
 	if !record.MAASMakesVMs() {
+		if errors.Is(record.Err, engine.ErrOtherServer) && want.ServerFingerprint != "" {
+			return h.acceptServer(ctx, ref, want, m, record)
+		}
 		return h.awaitLXD(ctx, key, want, record, m)
 	}
 	res := waitingResult(key, m, record, "WaitingForInventory", fmt.Sprintf("MAAS does not know yet what VM host %s has", record.Name))
@@ -44,6 +47,18 @@ func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, 
 	h.silentLXDLooks.Forget(key)
 	res.After = time.Second
 	return res, nil
+}
+
+// acceptServer notes the server certificate that the spec names, if the LXD shows it. Where only the
+// LXD knows what it has, nothing is known of it before. The record may still be from before the note.
+func (h *registrationSteps) acceptServer(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
+	shown, err := h.checkServer(ctx, ref, want, m, record)
+	if err == nil {
+		m, err = h.Annotate(ctx, m, engine.ServerNote(shown))
+	}
+	res := waitingResult(ref.Key, m, record, "WaitingForLXD", "the new certificate of its LXD is accepted")
+	res.After = time.Second
+	return res, err
 }
 
 // otherAddressError refuses to wait for an LXD server that a former run registered by another
