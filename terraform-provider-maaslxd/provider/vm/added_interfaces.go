@@ -171,9 +171,13 @@ func (p interfacePlan) whyNotInPlace(ctx context.Context) (why, wayOut string) {
 
 // warnReplacement explains why interfaces are not added or removed in place.
 func (p interfacePlan) warnReplacement(attribute string) {
-	d := p.interfaceDiff
-	if attribute != "interfaces" || d.reason == "" {
+	if attribute != "interfaces" {
 		return
+	}
+	d := p.interfaceDiff
+	if d.reason == "" {
+		d.reason = "An interface that the VM was made with is removed or changed, which cannot be done in place"
+		d.hint = "If you want to keep the VM, keep its interfaces in the configuration, by the labels that terraform state show prints."
 	}
 	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", strings.TrimSpace(fmt.Sprintf(
 		"%s. So the plan deletes %s with the data on its disks, and makes a new VM. %s", d.reason, p.state.Name.ValueString(), d.hint)))

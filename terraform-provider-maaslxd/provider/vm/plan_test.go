@@ -214,22 +214,22 @@ func TestPlanOfChanges(t *testing.T) {
 		"InterfaceMode": {
 			reason: "Links of a deployed machine cannot be changed.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "dhcp"}}}), state: deployedState,
-			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"InterfaceAddress": {
 			reason: "Nor can an address be added.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "addresses": []object{{"subnet": "10.0.0.0/24"}}}}}), state: deployedState,
-			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"InterfaceByFabric": {
 			reason: "If MAAS cannot be asked, another text is another network.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"fabric": "fabric-0"}}}), state: deployedState,
-			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"Subnet": {
 			reason: "Interfaces are made with the VM.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.1.0.0/24"}}}), state: deployedState,
-			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"DeployAdded": {
 			reason: "An empty VM is deployed in place. The result is not known yet.",
@@ -374,7 +374,7 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "MAAS reports the interfaces, so the configuration does not count.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
 			notes:   privateState{Imported: true, Key: "default/web-1"},
-			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"Described": {
 			reason: "The description changes in place.",
