@@ -128,6 +128,56 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 	x.checkSameHosts(t, hosts, machines)
 }
 
+// TestAccWorkflowMoveHostKilled kills the apply of a move at each of its writes to the machine of a
+// VM host. The next apply finishes the move.
+func TestAccWorkflowMoveHostKilled(t *testing.T) {
+	t.Parallel()
+	body := configurationOf(t, migratingGuide, "Move the VM hosts")
+	resources, _, _ := strings.Cut(body, "moved {")
+	for nth := 1; nth <= 3; nth++ {
+		t.Run(fmt.Sprint(nth), func(t *testing.T) {
+			t.Parallel()
+			x := newCanonicalHostTarget(t)
+			hosts, machines := x.hostRecords(t), x.machineRecords(t)
+			w := newIncumbentWorkspace(t)
+			w.writeFile(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
+			w.configureWithIncumbents(t, x.config(body))
+			maas := x.simulatorOrSkip()
+			for _, name := range []string{"node1", "stray"} {
+				maas.AddFault(sim.Fault{Method: "POST", Path: "machines/*/", Op: "set_owner_data", Object: machineOfHost(t, x, name), Nth: nth, When: sim.FaultAfterEffect, Kind: sim.FaultHang})
+			}
+			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			x.waitUntil(t, "both writes hang", func() bool {
+				struck := 0
+				for _, f := range maas.Faults() {
+					struck += f.Struck
+				}
+				return struck == 2
+			})
+			if err := killFunctions["CLIAndProvider"](cmd); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Fatalf("the run ended well before it was killed:\n%s", out)
+			}
+			maas.ClearFaults()
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			x.checkSameHosts(t, hosts, machines)
+			w.configure(t, x.config(resources))
+			w.wantEmptyPlan(t)
+		})
+	}
+}
+
+// machineOfHost is the system id of the machine of a VM host.
+func machineOfHost(t *testing.T, x *metalTarget, name string) string {
+	t.Helper()
+	return x.hostRecords(t)[name]["host"].(map[string]any)["system_id"].(string)
+}
+
 // TestAccWorkflowMoveByImport takes VM hosts and a VM over by the guide's blocks for newer
 // versions of the old provider. The plan makes and destroys nothing.
 func TestAccWorkflowMoveByImport(t *testing.T) {

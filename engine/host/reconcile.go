@@ -154,6 +154,7 @@ func (h *Kind) checkSpec(ctx context.Context, ref engine.Ref, want engine.HostSp
 // machinePreparation is what a machine needs to become a VM host.
 func (h *Kind) machinePreparation(want engine.HostSpec) machine.Preparation {
 	return machine.Preparation{
+		AdoptionData: map[string]string{engine.ProjectData: want.Project},
 		Check: func(ctx context.Context, m engine.Machine) error {
 			return h.checkHardwareAndNetwork(ctx, withPoolSizes(want, m), m)
 		},

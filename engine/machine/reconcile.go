@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
@@ -20,6 +21,9 @@ type Preparation struct {
 	// CompleteDeployment completes the deployment of the machine. The machine is zero before
 	// one is chosen.
 	CompleteDeployment func(engine.Machine) (*engine.Deployment, error)
+	// AdoptionData is owner data that an adopted machine gets together with its mark. If the run is
+	// killed then, the next one still knows them.
+	AdoptionData map[string]string
 }
 
 // bareMetalPreparation is the preparation of a machine that is no host. It removes what an
@@ -66,7 +70,7 @@ func (b *Kind) ReconcileStep(ctx context.Context, ref engine.Ref, want engine.Ma
 	case errors.Is(err, engine.ErrNotFound) && ref.SystemID != "":
 		return engine.Result[engine.BareMetal]{}, engine.MarkTerminal(err) // a machine's record does not come back
 	case errors.Is(err, engine.ErrNotFound) && want.Adopt:
-		return b.adopt(ctx, ref.Key, want)
+		return b.adopt(ctx, ref.Key, want, prepare)
 	case errors.Is(err, engine.ErrNotFound):
 		m, err = b.takeMachine(ctx, ref.Key, want, prepare)
 	case err == nil && ref.SystemID == "" && AsBareMetal(m, ref.Key).Finished:
@@ -127,7 +131,7 @@ func (b *Kind) reconcilePhase(ctx context.Context, ref engine.Ref, want engine.M
 		return b.doneResult(ref.Key, m), nil
 	}
 	if want.Adopt {
-		return b.markAdopted(ctx, ref.Key, want, m)
+		return b.markAdopted(ctx, ref.Key, want, m, prepare)
 	}
 	act := actionsIn(situationOf(m)).reconcile
 	if act.onlyOurs {
@@ -222,7 +226,7 @@ func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineS
 }
 
 // adopt finds a machine to take as it is.
-func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpec) (engine.Result[engine.BareMetal], error) {
+func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	m, err := b.FindNamed(ctx, want.Machine)
 	switch {
 	case err != nil:
@@ -230,11 +234,11 @@ func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpe
 	case engine.Key(m.OwnerData[engine.KeyData]) == key && AsBareMetal(m, key).Finished:
 		return engine.Result[engine.BareMetal]{}, alreadyFinishedError(m)
 	}
-	return b.markAdopted(ctx, key, want, m)
+	return b.markAdopted(ctx, key, want, m, prepare)
 }
 
 // markAdopted puts the key's mark on a Deployed machine that someone else installed.
-func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	switch owner := m.OwnerData[engine.KeyData]; {
 	case owner != "" && engine.Key(owner) != key:
 		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "adopt")
@@ -249,7 +253,9 @@ func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.Mach
 	if m.OwnerData[engine.StateData] == engine.StateInProgress { // we have installed it
 		return b.doneResult(key, m), nil
 	}
-	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, map[string]string{engine.KeyData: string(key), engine.StateData: want.UnfinishedState()})
+	marks := map[string]string{engine.KeyData: string(key), engine.StateData: want.UnfinishedState()}
+	maps.Copy(marks, prepare.AdoptionData)
+	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, marks)
 	if err != nil {
 		return resultOf(key, m), err // it may carry our mark now
 	}
