@@ -330,8 +330,8 @@ func (f failureRun) createAfterDeath(begin history) func(*testing.T, testMAAS, i
 func offersImport(err error) bool {
 	bad, ok := errors.AsType[*engine.SpecError](err)
 	return ok && slices.ContainsFunc(bad.Ways, func(way engine.Way) bool {
-		id, found := strings.CutPrefix(string(way), string(engine.WayImport)+" ")
-		return found && id != ""
+		kind, id, _ := strings.Cut(string(way), " ")
+		return id != "" && (engine.Way(kind) == engine.WayImport || engine.Way(kind) == engine.WayImportLost)
 	})
 }
 

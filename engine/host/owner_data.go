@@ -46,11 +46,12 @@ func (h *stepBase) noteRecord(ctx context.Context, ref engine.Ref, want engine.H
 }
 
 // addressToNote is the address of the LXD that the machine notes. Somebody else may have
-// registered the VM host by another address than the machine's own, and only MAAS knows it.
+// registered the VM host by another address than the machine's own, and only MAAS knows it. Where
+// MAAS has no VM hosts, the LXD has just answered at the noted address.
 func (h *stepBase) addressToNote(ctx context.Context, ref engine.Ref, want engine.HostSpec, record engine.VMHost, m engine.Machine) (string, error) {
 	noted := m.OwnerData[engine.AddressData]
 	switch isOld := want.Machine.Adopt || ref.Finished; {
-	case record.MAASMakesVMs() && isOld && noted != "":
+	case isOld && noted != "" && (record.MAASMakesVMs() || want.Address == ""):
 		return noted, nil
 	case record.MAASMakesVMs() && isOld:
 		e, err := h.Registrar.Endpoint(ctx, record)
