@@ -208,11 +208,13 @@ func TestAccVMNameTaken(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
+		says    string
 		machine sim.MachineModel
 	}{
-		"Foreign": {reason: "A machine without our mark.", machine: sim.MachineModel{Hostname: "tf-acc-taken", Cores: 2, MemoryMiB: 2048}},
+		"Foreign": {reason: "A machine without our mark.", says: "import", machine: sim.MachineModel{Hostname: "tf-acc-taken", Cores: 2, MemoryMiB: 2048}},
 		"OtherOwner": {
 			reason:  "A VM of another owner.",
+			says:    `made for "team-b/tf-acc-taken" Choose another name`,
 			machine: sim.MachineModel{Hostname: "tf-acc-taken", Description: "maaslxd-0123456789ab team-b/tf-acc-taken"},
 		},
 	}
@@ -226,7 +228,7 @@ func TestAccVMNameTaken(t *testing.T) {
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
 					Config:      x.config(x.vm("tf-acc-taken")),
-					ExpectError: wordsPattern(before.SystemID + ` import`),
+					ExpectError: wordsPattern(before.SystemID + " " + tc.says),
 				}},
 			})
 			if after := x.findMachine(t, "tf-acc-taken"); after.Description != before.Description || after.StatusName != before.StatusName {

@@ -37,6 +37,7 @@ var notOnLXD = map[string]string{
 	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
 	"TestAccWorkflowComposerBack":         lxdNoHostRecord,
 	"TestAccWorkflowComposerBackRefused":  lxdNoHostRecord,
+	"TestAccWorkflowUpgradedDisks":        lxdNoHostRecord,
 	"TestAccWorkflowComposerChanged":      lxdNoHostRecord,
 	"TestAccWorkflowMoveByImport":         lxdNoCompose,
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,

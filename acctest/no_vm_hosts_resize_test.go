@@ -119,6 +119,28 @@ func TestAccGoneResizeStops(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowUpgradedDisks gives a VM with two disks more cores after an upgrade of MAAS. MAAS
+// composed the VM before, and the provider knows the disks as its own.
+func TestAccWorkflowUpgradedDisks(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, listenOnLoopback)
+	config := func(cores string) string {
+		return x.configReachingLXD(hostOnNode1() + vmOnTestHost("web", cores, `disks = { root = { size_gb = 8 }, data = { size_gb = 2 } }`))
+	}
+	w := newWorkspace(t, config("cores = 1"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if err := x.simulatorOrSkip().Upgrade(); err != nil {
+		t.Fatal(err)
+	}
+	w.configure(t, config("cores = 2"))
+	if got := joinActions(w.planActionsOn(t, "maaslxd_vm.test")); got != "update" {
+		t.Errorf("more cores are %s", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccGoneSilent: the LXD of a host does not answer. A VM that was resized
 // before shows no change, and an unknown VM is not imported.
 func TestAccGoneSilent(t *testing.T) {

@@ -48,7 +48,7 @@ func (i *Instance) WriteDefinition() {
 			device["path"], device["size"] = "/", strconv.FormatInt(d.SizeBytes, 10)
 		} else {
 			name = "disk" + strconv.Itoa(n)
-			device["source"] = i.Name + "-" + name
+			device["source"] = "maas-" + NewRandomUUID() // as the driver of MAAS names it
 			key := VolumeKey{d.Pool, i.Server.OwnerProject(i.Project, "features.storage.volumes"), device["source"]}
 			i.Server.Volumes[key] = &CustomVolume{SizeBytes: d.SizeBytes, Config: map[string]string{}, CreatedAt: i.CreatedAt, ComposedFor: i}
 		}
