@@ -82,6 +82,7 @@ var notOnLXD = map[string]string{
 	"TestAccGoneBad/OtherServer":          "the certificate of a real LXD cannot be changed",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
 	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
+	"TestAccGoneServerChanged":            "the certificate of a real LXD cannot be changed",
 	"TestAccHostServerChanged":            "the certificate of a real LXD cannot be changed",
 	"TestAccVMReplacedForSize":            "LXD resizes a VM in place",
 	"TestAccVMResizeUnanswered":           "LXD resizes a VM in place, whatever MAAS answers",
