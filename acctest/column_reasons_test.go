@@ -42,6 +42,7 @@ var notOnLXD = map[string]string{
 	"TestAccWorkflowMoveByImport":         lxdNoCompose,
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,
 	"TestAccWorkflowMoveHosts":            lxdNoCompose,
+	"TestAccWorkflowMoveHostKilled":       lxdNoCompose,
 	"TestAccWorkflowMoveHostRefused":      lxdNoCompose,
 	"TestAccWorkflowMoveHostThenChange":   lxdNoCompose,
 	"TestAccHostDrift/Zone":               lxdNoHostRecord,
