@@ -85,10 +85,12 @@ func TestNeverAStranger(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		description string
+		isOffered   bool // the owner may import it
+		says        string
 	}{
-		"NoMark":      {"A machine without a mark is someone's.", ""},
-		"OthersMark":  {"A VM with another mark is another owner's.", "maaslxd-0123456789ab team-b/web-1"},
-		"OthersInUse": {"Also while it is being made.", "maaslxd-0123456789ab team-b/web-1 (in progress)"},
+		"NoMark":      {"A machine without a mark is someone's.", "", true, "did not make it"},
+		"OthersMark":  {"A VM with another mark is another owner's.", "maaslxd-0123456789ab team-b/web-1", false, `made for "team-b/web-1"`},
+		"OthersInUse": {"Also while it is being made.", "maaslxd-0123456789ab team-b/web-1 (in progress)", false, `made for "team-b/web-1"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +106,8 @@ func TestNeverAStranger(t *testing.T) {
 				_, err := q.create(newVMRef)
 				var spec *engine.SpecError
 				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &spec) || spec.Field.String() != "name" ||
-					!strings.Contains(err.Error(), before.SystemID) || !slices.Contains(spec.Ways, engine.WayImportLost.ForMachine(before.SystemID)) {
-					t.Errorf("%s\nwant a conflict about the name that tells the system id and how to import, got %v", tc.reason, err)
+					!strings.Contains(err.Error(), before.SystemID) || !strings.Contains(err.Error(), tc.says) || slices.Contains(spec.Ways, engine.WayImport.ForMachine(before.SystemID)) != tc.isOffered {
+					t.Errorf("%s\nwant a conflict about the name that tells the system id and whose it is, got %v", tc.reason, err)
 				}
 				if err := q.delete(newVMRef); err != nil {
 					t.Errorf("%s\na delete of what we never had: %v", tc.reason, err)
