@@ -159,7 +159,7 @@ func (s Snapshotter) findLXD(ctx context.Context, m engine.Machine, verb string)
 
 // checkOwned refuses a machine that is not a VM of the owner.
 func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
-	owner, _, _ := strings.Cut(string(s.Key), "/")
+	owner := s.Key.Owner()
 	key, _ := engine.KeyIn(m.Description)
 	switch {
 	case key == "":

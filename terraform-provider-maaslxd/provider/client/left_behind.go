@@ -30,7 +30,7 @@ func (b *Backend) NoteNamedInState(ctx context.Context, mark string, key engine.
 	if rows == nil || err != nil {
 		return
 	}
-	owner, _, _ := strings.Cut(string(key), "/")
+	owner := key.Owner()
 	if slices.Contains(b.cutOffLookups.keys(ctx, mark, rows, owner+"/"), key) {
 		_ = rows.ClearCutOff(ctx, key) // else the plan of a destroy would warn of it
 	}
@@ -105,34 +105,31 @@ func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
 			"over. Then destroy. Or delete them in MAAS.", strings.Join(left, ", ")))
 }
 
-// ListBegunVMs lists those of the VMs, by name, that an interrupted apply of this owner began. Such a
-// VM may have no mark yet.
-func (c *Client) ListBegunVMs(ctx context.Context, b *Backend, names []string) []string {
+// listCutOff lists the keys of an owner's interrupted applies, by what the ledger tells.
+func (b *Backend) listCutOff(ctx context.Context, owner string) []engine.Key {
 	rows, err := b.ledger.openExisting(ctx)
 	if rows == nil || err != nil {
 		return nil
 	}
-	keys, err := rows.ListCutOff(ctx, c.Owner.name()+"/")
+	keys, err := rows.ListCutOff(ctx, owner+"/")
 	if err != nil {
 		return nil
 	}
+	return keys
+}
+
+// ListBegunVMs lists those of the VMs, by name, that an interrupted apply of this owner began. Such a
+// VM may have no mark yet.
+func (c *Client) ListBegunVMs(ctx context.Context, b *Backend, names []string) []string {
+	keys := b.listCutOff(ctx, c.Owner.name())
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(keys, c.Owner.VMKey(name)) })
 }
 
 // listLeftBehind names the objects of this owner's interrupted applies that still exist.
 func (c *Client) listLeftBehind(ctx context.Context, b *Backend) []string {
-	rows, err := b.ledger.openExisting(ctx)
-	if rows == nil || err != nil {
-		return nil
-	}
-	of := c.Owner.name() + "/"
-	keys, err := rows.ListCutOff(ctx, of)
-	if err != nil {
-		return nil
-	}
 	var left []string
-	for _, key := range keys {
-		name := strings.TrimPrefix(string(key), of)
+	for _, key := range b.listCutOff(ctx, c.Owner.name()) {
+		name := strings.TrimPrefix(string(key), c.Owner.name()+"/")
 		if metal, ok := strings.CutPrefix(name, MachineKeyName("")); ok {
 			if m, err := b.Metal.Observe(ctx, engine.Ref{Key: key, Name: metal}); err == nil {
 				left = append(left, fmt.Sprintf("machine %s (%s, %s)", metal, m.SystemID, m.StatusName))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -37,6 +38,16 @@ func ReportRead(look context.Context, diags *diag.Diagnostics, doing string, err
 	}
 	diags.AddError("Cannot "+doing, ExplainWaitEnd(look.Err(), "timeouts.read")+Paragraph(Sentence(engine.ErrorText(err))+
 		" Check that MAAS answers at api_url (MAAS_API_URL), and that the LXD server does, too."))
+}
+
+// ReportReadOrRemove removes an object that is gone from the state. Of another error it says why the
+// object was not read, as ReportRead does.
+func ReportReadOrRemove(ctx, look context.Context, resp *resource.ReadResponse, doing string, err error) {
+	if IsObjectGone(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	ReportRead(look, &resp.Diagnostics, doing, err)
 }
 
 // ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If

@@ -38,7 +38,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.Fingerprint.ValueString())
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
-		reportReadError(ctx, look, resp, "read "+withID, err)
+		diagnostics.ReportReadOrRemove(ctx, look, resp, "read "+withID, err)
 		return
 	}
 	first := n.Key == "" && !n.Foreign
@@ -66,16 +66,6 @@ func (m hostModel) idInMAAS() types.String {
 		return types.StringValue(strconv.FormatInt(m.VMHostID.ValueInt64(), 10))
 	}
 	return m.ID
-}
-
-// reportReadError removes a host from the state if it is gone. Otherwise it says why the host
-// was not read.
-func reportReadError(ctx, look context.Context, resp *resource.ReadResponse, doing string, err error) {
-	if diagnostics.IsObjectGone(err) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	diagnostics.ReportRead(look, &resp.Diagnostics, doing, err)
 }
 
 // warnReleased warns that somebody has released the machine of a host.

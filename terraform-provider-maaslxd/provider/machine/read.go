@@ -36,7 +36,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	r.client.Run.NoteInState(object, state.ID.ValueString())
 	m, err := r.observe(look, b, state, &n)
 	if err != nil {
-		reportReadError(ctx, look, resp, doing, err)
+		diagnostics.ReportReadOrRemove(ctx, look, resp, doing, err)
 		return
 	}
 	imported := n.isUnread()
@@ -53,16 +53,6 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	diags.Append(resp.State.Set(ctx, &state)...)
 	writePrivateState(ctx, resp.Private, n, diags)
-}
-
-// reportReadError removes a machine from the state if it is gone. Otherwise it says why the machine
-// was not read.
-func reportReadError(ctx, look context.Context, resp *resource.ReadResponse, doing string, err error) {
-	if diagnostics.IsObjectGone(err) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	diagnostics.ReportRead(look, &resp.Diagnostics, doing, err)
 }
 
 // refreshRead updates the state with the observed machine, and warns of problems that no plan

@@ -43,11 +43,8 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	r.client.Run.NoteStateRead()
 	vm, err := r.observe(look, b, state, &n, diags)
 	switch {
-	case diagnostics.IsObjectGone(err):
-		resp.State.RemoveResource(ctx)
-		return
 	case err != nil:
-		diagnostics.ReportRead(look, diags, doing, err)
+		diagnostics.ReportReadOrRemove(ctx, look, resp, doing, err)
 		return
 	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
