@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/executable"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
@@ -113,7 +114,7 @@ func TestREADMEIsShort(t *testing.T) {
 
 func writeStandIn(t *testing.T, dir, name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	if err := executable.Write(filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +99,31 @@ func TestPackageNames(t *testing.T) {
 	}
 }
 
+// programWrites finds a program that a test writes itself.
+var programWrites = regexp.MustCompile(`os\.WriteFile\(.*, 0o7[0-7]{2}\)`)
+
+// TestProgramsAreWritten wants the programs of tests written by
+// executable.Write. A test that writes one itself fails once in a thousand
+// runs.
+func TestProgramsAreWritten(t *testing.T) {
+	t.Parallel()
+	for _, name := range repositoryFiles(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(repositoryRoot(t), name))
+		if os.IsNotExist(err) {
+			continue // it is deleted and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range programWrites.FindAll(text, -1) {
+			t.Errorf("%s: %s: use executable.Write", name, found)
+		}
+	}
+}
+
 // TestTopLevel: the list of the repository's top level is fixed. Dotfiles and
 // untracked files do not count.
 func TestTopLevel(t *testing.T) {
@@ -143,6 +169,9 @@ const Limit = 1
 	}
 	if got := undocumentedNames(bad); len(got) != 5 {
 		t.Errorf("found %d undocumented names, want 5: %q", len(got), got)
+	}
+	if planted := "os.Write" + "File(path, nil, 0o755)"; !programWrites.MatchString(planted) {
+		t.Errorf("%s is not found", planted)
 	}
 	good := parseSource(t, "good.go", []byte(`package good
 import "errors"

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/maaslxd/maaslxd/acctest/executable"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
@@ -233,7 +234,7 @@ func TestKubeBuildAndTransfer(t *testing.T) {
 	tools, node, calls := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "calls")
 	stand := func(name, script string) {
 		text := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"%s $*\" >> '%s'\n[ \"$1\" != -q ] || shift\n[ \"$1\" = -i ] && shift 2\n%s\n", name, calls, script)
-		if err := os.WriteFile(filepath.Join(tools, name), []byte(text), 0o700); err != nil {
+		if err := executable.Write(filepath.Join(tools, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

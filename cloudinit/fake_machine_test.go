@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/acctest/executable"
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
@@ -58,7 +59,7 @@ func (m fakeMachine) linkProgram(program, name string) {
 
 func (m fakeMachine) writeFile(name, text string) {
 	m.t.Helper()
-	if err := os.WriteFile(m.path(name), []byte(text), 0o755); err != nil {
+	if err := executable.Write(m.path(name), text); err != nil {
 		m.t.Fatal(err)
 	}
 }

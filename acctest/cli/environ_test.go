@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -83,7 +85,7 @@ func TestWriteOverrides(t *testing.T) {
 	if err := WriteOverrides(path, dir); err == nil {
 		t.Error("no error for a directory without the provider")
 	}
-	if err := os.WriteFile(filepath.Join(dir, ProviderBinary), nil, 0o700); err != nil {
+	if err := executable.Write(filepath.Join(dir, ProviderBinary), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteOverrides(path, dir); err != nil {

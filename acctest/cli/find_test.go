@@ -2,10 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
 const (
@@ -139,8 +140,7 @@ func scriptFolder(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		body := []byte("#!/bin/sh\n" + script + "\n")
-		if err := os.WriteFile(filepath.Join(dir, name), body, 0o755); err != nil {
+		if err := executable.Write(filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
 func TestStartSimulator(t *testing.T) {
@@ -25,12 +26,11 @@ func TestStartSimulator(t *testing.T) {
 		"NotBuilt": {"A missing program is built by make.", "", "run make build"},
 	}
 	for name, tc := range cases {
-		// The cases run one after the other: a fork while another case writes
-		// its script causes "text file busy" (https://go.dev/issue/22315).
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			program := filepath.Join(t.TempDir(), "maassim")
 			if tc.script != "" {
-				if err := os.WriteFile(program, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o755); err != nil {
+				if err := executable.Write(program, "#!/bin/sh\n"+tc.script+"\n"); err != nil {
 					t.Fatal(err)
 				}
 			}

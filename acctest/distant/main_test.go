@@ -1,11 +1,12 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
 // TestLaunchFails leaves no process behind where the program does not print how
@@ -19,7 +20,7 @@ func TestLaunchFails(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			program := filepath.Join(t.TempDir(), "maassim")
-			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // the script must be executable
+			if err := executable.Write(program, "#!/bin/sh\n"+script+"\n"); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(program) //nolint:noctx // startSimulator ends it

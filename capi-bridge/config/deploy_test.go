@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/maaslxd/maaslxd/acctest/executable"
 	"github.com/maaslxd/maaslxd/acctest/kubetest"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
@@ -25,7 +26,7 @@ func TestKubeDeploy(t *testing.T) {
 	// The Makefile's own "go tool clusterctl" is another build of the same, of minutes.
 	tool := "#!/bin/sh\n[ \"$1\" != clusterctl ] || { shift; exec '" + clusterctl + "' \"$@\"; }\nexec go tool -modfile=acctest/tools/kube/go.mod \"$@\"\n"
 	for name, text := range map[string]string{"kubectl": kubectl, "kube": tool} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil {
+		if err := executable.Write(filepath.Join(bin, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

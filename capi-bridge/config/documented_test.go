@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/acctest/executable"
 	"github.com/maaslxd/maaslxd/acctest/kubetest"
 )
 
@@ -131,7 +132,7 @@ func writeStandIns(t *testing.T) string {
 	folder := t.TempDir()
 	for name, text := range standIns {
 		text = "#!/bin/sh\n" + strings.NewReplacer("ROOT", root, "MAKE", program).Replace(text) + "\n"
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
+		if err := executable.Write(filepath.Join(folder, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

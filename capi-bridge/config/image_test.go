@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
 // TestKubeImage: on any system, "make docker-push" packs a program for Linux, and the
@@ -16,7 +18,7 @@ func TestKubeImage(t *testing.T) {
 	t.Parallel()
 	context, bin := t.TempDir(), t.TempDir()
 	asked := filepath.Join(bin, "asked")
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s ' \"$@\" >> '"+asked+"'\n"), 0o700); err != nil {
+	if err := executable.Write(filepath.Join(bin, "docker"), "#!/bin/sh\nprintf '%s ' \"$@\" >> '"+asked+"'\n"); err != nil {
 		t.Fatal(err)
 	}
 	runMake(t, []string{"GOOS=windows", "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/executable"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
@@ -24,7 +25,7 @@ func TestDistantMachines(t *testing.T) {
 	}
 	asked := filepath.Join(t.TempDir(), "asked")
 	drive := filepath.Join(t.TempDir(), "drive")
-	if err := os.WriteFile(drive, []byte("#!/bin/sh\necho $1 >>"+asked+"\necho data\n"), 0o700); err != nil {
+	if err := executable.Write(drive, "#!/bin/sh\necho $1 >>"+asked+"\necho data\n"); err != nil {
 		t.Fatal(err)
 	}
 	d := &remoteSite{

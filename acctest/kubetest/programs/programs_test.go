@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
 // TestLinkFlags: a program prints its version, as its project's release does.
@@ -50,7 +52,7 @@ func TestAssetsAreTaken(t *testing.T) {
 	t.Parallel()
 	assets, module := t.TempDir(), t.TempDir()
 	for _, path := range []string{filepath.Join(assets, Etcd), filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum")} {
-		if err := os.WriteFile(path, nil, 0o700); err != nil {
+		if err := executable.Write(path, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
