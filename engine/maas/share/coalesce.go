@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// minQuietTime is the shortest gap that counts: smaller average gaps are taken as this
-	// one. A lone reader waits this long for another.
+	// minQuietTime is the shortest gap that counts, until the pace of the readers is known:
+	// smaller average gaps are taken as this one. A lone reader waits this long for another.
 	minQuietTime = 15 * time.Millisecond
 	// maxQuietTime is how long a read waits for the next reader, at most. In the average of
 	// the gaps, a gap counts as an eighth of it, at most.
@@ -176,8 +176,12 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 	if c.usualReaders == 1 {
 		return minQuietTime
 	}
-	if c.hasOnlyRead() && len(b.keys) == c.usualReaders && c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0 {
-		return c.minGather
+	shortest := minQuietTime
+	if c.hasOnlyRead() && len(b.keys) == c.usualReaders && c.steadyRun >= steadyCalls {
+		if c.steadyRun%probeEveryCalls != 0 {
+			return c.minGather
+		}
+		shortest = 0 // the pace is known
 	}
 	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
 	switch {
@@ -186,7 +190,7 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 	case len(b.keys) < c.usualReaders:
 		gaps, part = gapsForMissing, 1
 	}
-	wait := time.Duration(gaps * float64(max(minQuietTime, c.meanGap)))
+	wait := time.Duration(gaps * float64(max(shortest, c.meanGap)))
 	if c.hasOnlyRead() && !c.lastAnswered.IsZero() {
 		wait = max(wait, c.lastArrival.Sub(c.lastAnswered)/part)
 	}
