@@ -48,6 +48,30 @@ func TestAccWorkflowTwinLater(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowTwoAddresses imports one object at two addresses. No plan goes on, because the
+// destroy of one would take the object from the other. The way out of the error works.
+func TestAccWorkflowTwoAddresses(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	for _, tc := range []struct{ first, second, address, object string }{
+		{hostOnNode1() + vmOnTestHost("web"), vmOnKVM1("b", "web"), "maaslxd_vm.b", "VM web"},
+		{hostOnNode1(), strings.Replace(hostOnNode1(), `"test"`, `"b"`, 1), "maaslxd_vm_host.b", "VM host kvm1"},
+		{machineOnNode1(), strings.Replace(machineOnNode1(), `"test"`, `"b"`, 1), "maaslxd_machine.b", "machine db"},
+	} {
+		name := tc.object[strings.LastIndex(tc.object, " ")+1:]
+		w := newWorkspace(t, x.config(tc.first))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.configure(t, x.config(tc.first+tc.second))
+		w.run(t, "import", "-no-color", tc.address, name)
+		w.wantRefusedPlan(t, "Cannot keep "+tc.object+" id: another resource of this state has the same object, system id")
+		w.configure(t, x.config(tc.first))
+		w.wantRefusedPlan(t, "another resource of this state has the same object, system id")
+		w.run(t, "state", "rm", tc.address)
+		w.wantEmptyPlan(t)
+		w.run(t, "destroy", "-auto-approve", "-no-color")
+	}
+}
+
 // TestAccWorkflowNameTaken plans a VM whose name a finished VM of the same
 // owner has. The plan warns a state that lost that VM, but not one that
 // replaces it.

@@ -28,6 +28,8 @@ type findings struct {
 	title   string
 	failed  int
 	skipped int // checks that were skipped
+
+	hasFingerprintFlag bool // the check has the flag --server-fingerprint
 }
 
 func startFindings(p setting.Program, about string) *findings {
@@ -65,7 +67,11 @@ func (f *findings) reportError(err error) bool {
 		return false
 	}
 	for _, p := range setting.ExplainError(err) {
-		f.reportFailure(replaceSettingNames(p.Message), replaceSettingNames(p.Hint))
+		hint := replaceSettingNames(p.Hint)
+		if f.hasFingerprintFlag {
+			hint = strings.ReplaceAll(hint, "server_fingerprint =", "--server-fingerprint")
+		}
+		f.reportFailure(replaceSettingNames(p.Message), hint)
 	}
 	return true
 }

@@ -86,12 +86,12 @@ func asUsageError(err error) error {
 // flagBySetting maps the engine's names of settings to flags.
 var flagBySetting = map[string]string{
 	"api_url": "--maas-endpoint", "api_key": "--maas-api-key", "ca_cert": "--maas-ca-cert",
-	"lxd_client_cert": "--lxd-client-cert", "lxd_client_key": "--lxd-client-key", "server_fingerprint =": "--server-fingerprint",
+	"lxd_client_cert": "--lxd-client-cert", "lxd_client_key": "--lxd-client-key",
 }
 
 // wordOrPath matches a possible name of a setting, without punctuation at its
 // end.
-var wordOrPath = regexp.MustCompile(`[\w/~-]+(\.[\w/~-]+)*( =)?`)
+var wordOrPath = regexp.MustCompile(`[\w/~-]+(\.[\w/~-]+)*`)
 
 // replaceSettingNames replaces the engine's names of settings in a message by
 // the flags of this command. A part of a word or a path is no setting.

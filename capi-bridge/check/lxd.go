@@ -70,6 +70,7 @@ func (o *lxdOptions) checkRemote(ctx context.Context, p setting.Program) error {
 		return err
 	}
 	f := startFindings(p, "the LXD at "+o.address+", as the fleet sees it")
+	f.hasFingerprintFlag = true
 	prober := lxd.NewProber(lxd.Config{Timeout: o.timeout, UserAgent: "capi-bridge/" + p.Version})
 	seen, err := setup.InspectEndpoint(ctx, prober, engine.Endpoint{Address: o.address, Project: o.Project}, credentials, o.pinned)
 	if f.reportError(err) {

@@ -275,7 +275,7 @@ func (r *rehearsal) checkVM(m engine.Machine) {
 	case key == "":
 		r.reportNote("VM %s on %s carries no mark: it stays a machine of MAAS that maaslxd does not manage; import it if maaslxd should", machineTitle(m), m.HostName)
 	default:
-		r.reportOK("VM %s on %s, of %q: MAAS would drop its host%s; its MAC addresses show both after the upgrade", machineTitle(m), m.HostName, key, storagePoolsText(m))
+		r.reportOK("VM %s on %s, of %q: MAAS would drop its host%s; after the upgrade, its MAC addresses tell what was dropped", machineTitle(m), m.HostName, key, storagePoolsText(m))
 	}
 }
 

@@ -169,6 +169,20 @@ func (c *Client) NotePlanned(kind string, name types.String, action Action, diag
 	return replacement
 }
 
+// NotePlannedName records the name that the plan gives an existing object, such as "VM web". An empty
+// name says that the plan destroys it. If two resources of the state have the object, as after an
+// import at two addresses, it refuses: the destroy of one would take it from the other.
+func (c *Client) NotePlannedName(names *PlannedNames, object string, id, name types.String, diags *diag.Diagnostics) {
+	if id.ValueString() == "" || !names.NotePlan(id.ValueString(), name.ValueString()) {
+		return
+	}
+	verb := "keep "
+	if name.IsNull() {
+		verb = "destroy "
+	}
+	diagnostics.ReportError(diags, verb+object, sharedObjectError(id.ValueString()))
+}
+
 // ActionOf is what a plan does with an object: exists tells that the state has it, replaces that
 // an attribute replaces it, and hasPrivateState that the object had a state before this plan.
 func ActionOf(exists, replaces, hasPrivateState bool) Action {
@@ -199,6 +213,15 @@ func duplicateResourceError(object string) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration has the same name, %s", object),
 		Hint: "Give one of them another name. " + DestroyAllHint, Err: engine.ErrConflict,
+	}
+}
+
+// sharedObjectError says that two resources of the state have one object.
+func sharedObjectError(systemID string) error {
+	return &engine.SpecError{
+		Field: fieldpath.New("id"), Message: fmt.Sprintf("another resource of this state has the same object, system id %s", systemID),
+		Hint: "Let one of the two forget it: terraform state rm ADDRESS. Then delete the block of that address. " +
+			"If you only delete the block, Terraform destroys what the other resource keeps.", Err: engine.ErrConflict,
 	}
 }
 

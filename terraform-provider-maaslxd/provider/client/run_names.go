@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,14 +50,17 @@ func (r *Run) noteRename(object, systemID string) bool {
 }
 
 // NotePlan records the name that the plan gives an object. An empty name says that the plan
-// destroys the object.
-func (n *PlannedNames) NotePlan(systemID, name string) {
+// destroys the object. It tells whether another resource of the state has the same object, and one
+// of the two keeps it.
+func (n *PlannedNames) NotePlan(systemID, name string) (isDuplicate bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.planned == nil {
 		n.planned = map[string]string{}
 	}
-	n.planned[systemID], n.lastPlan = name, time.Now()
+	other, known := n.planned[systemID]
+	n.planned[systemID], n.lastPlan = cmp.Or(name, other), time.Now()
+	return known && (name != "" || other != "")
 }
 
 // WithoutFreed leaves out the obstacles that this run removes: objects that have the wanted name,

@@ -72,6 +72,30 @@ func TestRenamesToOneName(t *testing.T) {
 	}
 }
 
+// TestSharedObject: two resources of one state have one object, and one of them keeps it.
+func TestSharedObject(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		names []string // as planned; empty: the object is destroyed
+		want  bool
+	}{
+		"One":           {[]string{"web"}, false},
+		"BothStay":      {[]string{"web", "web"}, true},
+		"OneIsDropped":  {[]string{"web", ""}, true},
+		"DroppedFirst":  {[]string{"", "web"}, true},
+		"BothDestroyed": {[]string{"", ""}, false},
+	} {
+		n, got := new(PlannedNames), false
+		n.NotePlan("other", "api")
+		for _, name := range tc.names {
+			got = n.NotePlan("abc123", name)
+		}
+		if got != tc.want {
+			t.Errorf("%s: got %v", title, got)
+		}
+	}
+}
+
 // TestNamesOfPlans: two resources of one run have one name, in whatever order they are planned. A
 // replaced object is planned twice, and a tainted one only as new.
 func TestNamesOfPlans(t *testing.T) {

@@ -64,7 +64,7 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 	}
 	if p.state != nil && r.client != nil {
 		r.client.Run.NoteInState("VM host "+p.state.Name.ValueString(), p.state.ID.ValueString())
-		r.client.Run.HostNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+		r.client.NotePlannedName(&r.client.Run.HostNames, "VM host "+p.state.Name.ValueString(), p.state.ID, p.plan.Name, p.diags)
 	}
 	if p.state != nil && r.client != nil && p.private.Pending && len(p.replace) == 0 {
 		r.client.Run.NoteUnfinishedHost(p.state.ID.ValueString(), p.plan.Name.ValueString())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
@@ -21,7 +22,7 @@ func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanR
 	var state hostModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if r.client != nil {
-		r.client.Run.HostNames.NotePlan(state.ID.ValueString(), "")
+		r.client.NotePlannedName(&r.client.Run.HostNames, "VM host "+state.Name.ValueString(), state.ID, types.StringNull(), &resp.Diagnostics)
 	}
 	n := readPrivateStateForPlan(ctx, req.Private, &resp.Diagnostics)
 	r.client.CheckPlannedMAAS(ctx, n.MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)

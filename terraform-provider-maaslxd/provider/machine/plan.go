@@ -51,7 +51,7 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	if p.state != nil && r.client != nil {
 		r.client.Run.NoteInState("machine "+p.state.Name.ValueString(), p.state.ID.ValueString())
-		r.client.Run.MachineNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+		r.client.NotePlannedName(&r.client.Run.MachineNames, "machine "+p.state.Name.ValueString(), p.state.ID, p.plan.Name, p.diags)
 	}
 	if !p.diags.HasError() {
 		r.checkAgainstMAAS(ctx, p)
@@ -65,10 +65,10 @@ func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPl
 	var id, name types.String
 	var protected types.Bool
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
-	if r.client != nil {
-		r.client.Run.MachineNames.NotePlan(id.ValueString(), "")
-	}
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
+	if r.client != nil {
+		r.client.NotePlannedName(&r.client.Run.MachineNames, "machine "+name.ValueString(), id, types.StringNull(), &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
 	n := readPrivateState(ctx, req.Private, &resp.Diagnostics)
 	values.RefuseDestroy("machine "+name.ValueString(), protected.ValueBool() || n.ProtectionApplied, &resp.Diagnostics)

@@ -60,7 +60,7 @@ func notePlan(c *client.Client, p *vmPlan, action client.Action) {
 		return
 	}
 	c.Run.NoteVMInState(p.state.Name.ValueString(), p.plan.Name.ValueString(), p.state.inState(p.private))
-	c.Run.VMNames.NotePlan(p.state.ID.ValueString(), p.plan.Name.ValueString())
+	c.NotePlannedName(&c.Run.VMNames, "VM "+p.state.Name.ValueString(), p.state.ID, p.plan.Name, p.diags)
 	if len(p.replace) == 0 && values.IsSet(p.plan.Name) && !p.plan.Name.Equal(p.state.Name) {
 		c.Run.NoteRename("VM "+p.plan.Name.ValueString(), p.state.ID.ValueString(), p.diags)
 	}
@@ -74,7 +74,7 @@ func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanReq
 	diags.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
 	diags.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	if r.client != nil {
-		r.client.Run.VMNames.NotePlan(id.ValueString(), "")
+		r.client.NotePlannedName(&r.client.Run.VMNames, "VM "+name.ValueString(), id, types.StringNull(), diags)
 	}
 	diags.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
 	n := readPrivateStateForPlan(ctx, req.Private, diags)
