@@ -303,7 +303,7 @@ func TestAccWorkflowMoveFleet(t *testing.T) {
 			f.wantWrites(t, "plan", map[string]int{})
 			w.run(t, "apply", "-no-color", "actions")
 			f.wantTags(t)
-			f.wantWrites(t, "apply", map[string]int{"PUT machines/{id}/": movedVMCount, "POST machines/{id}/ set_owner_data": 4 * movedHostCount, "tags": 1})
+			f.wantWrites(t, "apply", map[string]int{"PUT machines/{id}/": movedVMCount, "POST machines/{id}/ set_owner_data": 3 * movedHostCount, "tags": 1})
 			w.wantEmptyPlan(t)
 			w.configure(t, f.config(withoutBlocks(config))) // without the old providers
 			w.wantEmptyPlan(t)

@@ -53,16 +53,15 @@ func TestAccWorkflowTwinLater(t *testing.T) {
 func TestAccWorkflowTwoAddresses(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
-	for _, tc := range []struct{ first, second, address, object string }{
-		{hostOnNode1() + vmOnTestHost("web"), vmOnKVM1("b", "web"), "maaslxd_vm.b", "VM web"},
-		{hostOnNode1(), strings.Replace(hostOnNode1(), `"test"`, `"b"`, 1), "maaslxd_vm_host.b", "VM host kvm1"},
-		{machineOnNode1(), strings.Replace(machineOnNode1(), `"test"`, `"b"`, 1), "maaslxd_machine.b", "machine db"},
+	for _, tc := range []struct{ first, second, address, id, object string }{
+		{hostOnNode1() + vmOnTestHost("web"), vmOnKVM1("b", "web"), "maaslxd_vm.b", "web", "VM web"},
+		{hostOnNode1(), strings.Replace(hostOnNode1(), `"test"`, `"b"`, 1), "maaslxd_vm_host.b", "kvm1", "VM host kvm1"},
+		{machineOnNode1(), strings.Replace(machineOnNode1(), `"test"`, `"b"`, 1), "maaslxd_machine.b", "node1", "machine db"},
 	} {
-		name := tc.object[strings.LastIndex(tc.object, " ")+1:]
 		w := newWorkspace(t, x.config(tc.first))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.configure(t, x.config(tc.first+tc.second))
-		w.run(t, "import", "-no-color", tc.address, name)
+		w.run(t, "import", "-no-color", tc.address, tc.id)
 		w.wantRefusedPlan(t, "Cannot keep "+tc.object+" id: another resource of this state has the same object, system id")
 		w.configure(t, x.config(tc.first))
 		w.wantRefusedPlan(t, "another resource of this state has the same object, system id")
