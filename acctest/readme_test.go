@@ -114,7 +114,7 @@ func TestREADMEIsShort(t *testing.T) {
 
 func writeStandIn(t *testing.T, dir, name, script string) {
 	t.Helper()
-	if err := executable.Write(filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n"); err != nil {
+	if err := executable.WriteProgram(filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -103,7 +103,7 @@ func TestPackageNames(t *testing.T) {
 var programWrites = regexp.MustCompile(`os\.WriteFile\(.*, 0o7[0-7]{2}\)`)
 
 // TestProgramsAreWritten wants the programs of tests written by
-// executable.Write. A test that writes one itself fails once in a thousand
+// executable.WriteProgram. A test that writes one itself fails once in a thousand
 // runs.
 func TestProgramsAreWritten(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestProgramsAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, found := range programWrites.FindAll(text, -1) {
-			t.Errorf("%s: %s: use executable.Write", name, found)
+			t.Errorf("%s: %s: use executable.WriteProgram", name, found)
 		}
 	}
 }

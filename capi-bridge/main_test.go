@@ -234,7 +234,7 @@ func TestKubeBuildAndTransfer(t *testing.T) {
 	tools, node, calls := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "calls")
 	stand := func(name, script string) {
 		text := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"%s $*\" >> '%s'\n[ \"$1\" != -q ] || shift\n[ \"$1\" = -i ] && shift 2\n%s\n", name, calls, script)
-		if err := executable.Write(filepath.Join(tools, name), text); err != nil {
+		if err := executable.WriteProgram(filepath.Join(tools, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

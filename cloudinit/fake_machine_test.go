@@ -59,7 +59,7 @@ func (m fakeMachine) linkProgram(program, name string) {
 
 func (m fakeMachine) writeFile(name, text string) {
 	m.t.Helper()
-	if err := executable.Write(m.path(name), text); err != nil {
+	if err := executable.WriteProgram(m.path(name), text); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -85,7 +85,7 @@ func TestWriteOverrides(t *testing.T) {
 	if err := WriteOverrides(path, dir); err == nil {
 		t.Error("no error for a directory without the provider")
 	}
-	if err := executable.Write(filepath.Join(dir, ProviderBinary), ""); err != nil {
+	if err := executable.WriteProgram(filepath.Join(dir, ProviderBinary), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteOverrides(path, dir); err != nil {

@@ -140,7 +140,7 @@ func scriptFolder(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		if err := executable.Write(filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n"); err != nil {
+		if err := executable.WriteProgram(filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,7 +30,7 @@ func TestStartSimulator(t *testing.T) {
 			t.Parallel()
 			program := filepath.Join(t.TempDir(), "maassim")
 			if tc.script != "" {
-				if err := executable.Write(program, "#!/bin/sh\n"+tc.script+"\n"); err != nil {
+				if err := executable.WriteProgram(program, "#!/bin/sh\n"+tc.script+"\n"); err != nil {
 					t.Fatal(err)
 				}
 			}

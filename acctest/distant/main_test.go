@@ -20,7 +20,7 @@ func TestLaunchFails(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			program := filepath.Join(t.TempDir(), "maassim")
-			if err := executable.Write(program, "#!/bin/sh\n"+script+"\n"); err != nil {
+			if err := executable.WriteProgram(program, "#!/bin/sh\n"+script+"\n"); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(program) //nolint:noctx // startSimulator ends it

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/executable"
 )
 
-// TestWrite runs each program at once, while others are written and run.
-func TestWrite(t *testing.T) {
+// TestWriteProgram runs each program at once, while others are written and run.
+func TestWriteProgram(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	var all sync.WaitGroup
@@ -19,7 +19,7 @@ func TestWrite(t *testing.T) {
 		all.Go(func() {
 			for k := range 25 {
 				program := filepath.Join(folder, fmt.Sprintf("program-%d-%d", i, k))
-				if err := executable.Write(program, "#!/bin/sh\necho "+filepath.Base(program)+"\n"); err != nil {
+				if err := executable.WriteProgram(program, "#!/bin/sh\necho "+filepath.Base(program)+"\n"); err != nil {
 					t.Error(err)
 					return
 				}

@@ -26,7 +26,7 @@ func writeDriveScript(t *testing.T, steer string) (command, log string) {
 	dir := t.TempDir()
 	command, log = filepath.Join(dir, "drive"), filepath.Join(dir, "log")
 	text := fmt.Sprintf("#!/bin/sh\necho $1 >> %s\ncase $1 in *failed) end=fail ;; *) end=finish ;; esac\ncurl -sf -X POST -d '{}' %s/machines/$2/$end\n", log, steer)
-	if err := executable.Write(command, text); err != nil {
+	if err := executable.WriteProgram(command, text); err != nil {
 		t.Fatal(err)
 	}
 	return command, log
@@ -95,7 +95,7 @@ func TestPilotGoesOn(t *testing.T) {
 	text := fmt.Sprintf("#!/bin/sh\nif [ $2 = %s ]; then sleep 600; fi\necho $1 >> '%s/log'\n"+
 		"if [ ! -e '%s/'$1 ]; then touch '%s/'$1; exit 1; fi\ncurl -sf -X POST -d '{}' %s/machines/$2/finish\n",
 		ids[hung], dir, dir, dir, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
-	if err := executable.Write(command, text); err != nil {
+	if err := executable.WriteProgram(command, text); err != nil {
 		t.Fatal(err)
 	}
 	var reported atomic.Int64
@@ -141,7 +141,7 @@ func TestPilotStale(t *testing.T) {
 	// The command ends after a list was requested.
 	text := fmt.Sprintf("#!/bin/sh\necho $1 >> %[1]s\nwhile [ ! -e %[2]s ]; do sleep 0.01; done\ncurl -sf -X POST -d '{}' %[3]s/machines/$2/finish\n",
 		log, ended, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
-	if err := executable.Write(command, text); err != nil {
+	if err := executable.WriteProgram(command, text); err != nil {
 		t.Fatal(err)
 	}
 	site, err := url.Parse(strings.TrimSuffix(s.URL, "/MAAS"))
@@ -219,7 +219,7 @@ func waitForStatuses(t *testing.T, c *realmaas.Client, want map[string]string) {
 func TestDriveFails(t *testing.T) {
 	t.Parallel()
 	command := filepath.Join(t.TempDir(), "drive")
-	if err := executable.Write(command, "#!/bin/sh\necho no such guest >&2\nexit 3\n"); err != nil {
+	if err := executable.WriteProgram(command, "#!/bin/sh\necho no such guest >&2\nexit 3\n"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := realmaas.Drive{Command: command}.Run(t.Context(), realmaas.VerbDeployed, "abc")

@@ -26,7 +26,7 @@ func TestKubeDeploy(t *testing.T) {
 	// The Makefile's own "go tool clusterctl" is another build of the same, of minutes.
 	tool := "#!/bin/sh\n[ \"$1\" != clusterctl ] || { shift; exec '" + clusterctl + "' \"$@\"; }\nexec go tool -modfile=acctest/tools/kube/go.mod \"$@\"\n"
 	for name, text := range map[string]string{"kubectl": kubectl, "kube": tool} {
-		if err := executable.Write(filepath.Join(bin, name), text); err != nil {
+		if err := executable.WriteProgram(filepath.Join(bin, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

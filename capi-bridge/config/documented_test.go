@@ -132,7 +132,7 @@ func writeStandIns(t *testing.T) string {
 	folder := t.TempDir()
 	for name, text := range standIns {
 		text = "#!/bin/sh\n" + strings.NewReplacer("ROOT", root, "MAKE", program).Replace(text) + "\n"
-		if err := executable.Write(filepath.Join(folder, name), text); err != nil {
+		if err := executable.WriteProgram(filepath.Join(folder, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ func TestKubeImage(t *testing.T) {
 	t.Parallel()
 	context, bin := t.TempDir(), t.TempDir()
 	asked := filepath.Join(bin, "asked")
-	if err := executable.Write(filepath.Join(bin, "docker"), "#!/bin/sh\nprintf '%s ' \"$@\" >> '"+asked+"'\n"); err != nil {
+	if err := executable.WriteProgram(filepath.Join(bin, "docker"), "#!/bin/sh\nprintf '%s ' \"$@\" >> '"+asked+"'\n"); err != nil {
 		t.Fatal(err)
 	}
 	runMake(t, []string{"GOOS=windows", "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},

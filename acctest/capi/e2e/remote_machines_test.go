@@ -25,7 +25,7 @@ func TestDistantMachines(t *testing.T) {
 	}
 	asked := filepath.Join(t.TempDir(), "asked")
 	drive := filepath.Join(t.TempDir(), "drive")
-	if err := executable.Write(drive, "#!/bin/sh\necho $1 >>"+asked+"\necho data\n"); err != nil {
+	if err := executable.WriteProgram(drive, "#!/bin/sh\necho $1 >>"+asked+"\necho data\n"); err != nil {
 		t.Fatal(err)
 	}
 	d := &remoteSite{

@@ -52,7 +52,7 @@ func TestAssetsAreTaken(t *testing.T) {
 	t.Parallel()
 	assets, module := t.TempDir(), t.TempDir()
 	for _, path := range []string{filepath.Join(assets, Etcd), filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum")} {
-		if err := executable.Write(path, ""); err != nil {
+		if err := executable.WriteProgram(path, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
