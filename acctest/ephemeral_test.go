@@ -72,7 +72,7 @@ func TestAccLXDClientBadInput(t *testing.T) {
 	cases := map[string]struct{ reason, config, want string }{
 		"UnknownHost": {"MAAS has no VM host of this name, so there is no LXD to connect to.", x.config(client("kvm9")), `vm_host: MAAS knows no VM host "kvm9" Known: kvm1`},
 		"NoName":      {"An empty name names no VM host.", x.config(client("")), `Invalid vm_host It is empty`},
-		"KeyLost":     {"The VM host trusts only the lost pair, so a new pair would not help.", strings.Replace(x.config(client("kvm1")), x.folder, t.TempDir(), 1), `the LXD client key pair that VM host kvm1 trusts is not here Give the pair as lxd_client_cert and lxd_client_key`},
+		"KeyLost":     {"The VM host trusts only the lost pair, so a new pair would not help.", strings.Replace(x.config(client("kvm1")), x.folder, t.TempDir(), 1), `the fleet's key pair that VM host kvm1 trusts is not here Give the pair as lxd_client_cert and lxd_client_key`},
 		"NoMAAS":      {"Without a MAAS, the provider cannot find the VM host.", "provider \"maaslxd\" {}\n" + client("kvm1"), `the provider is not configured: it lacks api_url`},
 	}
 	for title, tc := range cases {

@@ -282,12 +282,12 @@ func TestAccHostKey(t *testing.T) {
 	zone := `zone = "az2"`
 	w.configure(t, x.config(hostOnNode1(zone)))
 	if isLXDColumn() { // there a plan of the VM needs the LXD
-		refused("The key is lost.", "client key pair is lost kvm1 trusts but the file lxd-client.pem does not exist")
+		refused("The key is lost.", "fleet's key pair is not here kvm1 trusts but the file lxd-client.pem does not exist")
 	} else if out := w.run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(unwrapMessage(out), fingerprint) {
 		t.Errorf("want MAAS's own done, and a warning that names the key that is lost, got:\n%s", out)
 	}
 	w.configure(t, x.config(hostOnNode1(zone, `server_fingerprint = "`+strings.Repeat("ab", 32)+`"`)))
-	refused("The key is lost.", "client key pair is lost kvm1 trusts but the file lxd-client.pem does not exist")
+	refused("The key is lost.", "fleet's key pair is not here kvm1 trusts but the file lxd-client.pem does not exist")
 	x.makeLXDTrustNewKey(t, "node1") // it makes another key
 	if out := w.run(t, "plan", "-no-color"); !wordsPattern("Warning: LXD client certificate at hand is").MatchString(out) {
 		t.Errorf("want the plan to warn, got:\n%s", out)

@@ -350,7 +350,7 @@ func TestAccMachineDrift(t *testing.T) {
 		check   func(t *testing.T, w workspace)
 	}{
 		"Released": {
-			reason: "If somebody releases the machine, the plan creates it again.", actions: "create", words: "someone has released it",
+			reason: "If somebody releases the machine, the plan creates it again.", actions: "create", words: "it was released",
 			drift: func(t *testing.T, x *metalTarget) { x.releaseMachine(t, "node1") },
 		},
 		"Renamed": {

@@ -59,7 +59,7 @@ resource "maaslxd_vm_host" "second" {
 	w.configure(t, config("", `tags = ["x"]`))
 	if !isLXDColumn() { // where this needs the LXD
 		out := w.newCIRunner(t, true).run(t, "apply", "-auto-approve", "-no-color")
-		if !wordsPattern(`key pair of the fleet is not here kvm1 trusts the certificate but the file lxd-client.pem does not exist`).MatchString(unwrapMessage(out)) {
+		if !wordsPattern(`fleet's key pair is not here kvm1 trusts the certificate but the file lxd-client.pem does not exist`).MatchString(unwrapMessage(out)) {
 			t.Errorf("want the plan to tell of the key, got:\n%s", out)
 		}
 		w.newCIRunner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")

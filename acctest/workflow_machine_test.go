@@ -113,12 +113,12 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	w := newWorkspace(t, x.config(testMachine("db", `selector = { tags = ["metal"], min_cores = 8 }`, deployNoble)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	id := w.systemID(t)
-	w.wantNotInItsOwnWay(t, machineAddress, "was deployed for this name earlier")
+	w.wantNotInItsOwnWay(t, machineAddress, "was deployed or adopted for this name earlier")
 	w.run(t, "state", "rm", machineAddress)
-	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create machine db as things are was deployed for this name earlier and is finished system id ` + id).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create machine db as things are was deployed or adopted for this name earlier, and is finished system id ` + id).MatchString(out) {
 		t.Errorf("want a warning of the machine that the state lost, got:\n%s", out)
 	}
-	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name earlier and is finished system id `+id+` If the state of this configuration has lost it, import it: terraform import ADDRESS `+id)
+	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed or adopted for this name earlier, and is finished system id `+id+` If the state of this configuration has lost it, import it: terraform import ADDRESS `+id)
 	w.run(t, "import", "-no-color", machineAddress, id)
 	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state stores the selector
 		t.Errorf("after the import the plan wants %s", got)

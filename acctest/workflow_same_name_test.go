@@ -111,12 +111,12 @@ func TestAccWorkflowHostLost(t *testing.T) {
 	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	id := x.findMachine(t, "node1").SystemID
-	w.wantNotInItsOwnWay(t, hostAddress, "was deployed for this name earlier")
+	w.wantNotInItsOwnWay(t, hostAddress, "was deployed or adopted for this name earlier")
 	other := newWorkspace(t, x.config(vmHost("kvm2", `machine = "node1"`, deployNoble)))
 	other.wantRefusedCreate(t, x, "machine", `machine node1 is not Ready but Deployed it was made for "tf-acc/vm-hosts/kvm1" Choose another machine.`)
 
 	w.run(t, "state", "rm", hostAddress)
-	const finished = "was deployed for this name earlier and is finished system id "
+	const finished = "was deployed or adopted for this name earlier, and is finished system id "
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM host kvm1 as things are ` + finished + id).MatchString(out) {
 		t.Errorf("want a warning of the host that the state lost, got:\n%s", out)
 	}

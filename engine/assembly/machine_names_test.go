@@ -77,7 +77,7 @@ func TestMachineObstacles(t *testing.T) {
 		"Unknown":       {reason: "MAAS has no machine of this name.", want: engine.MachineSpec{Machine: "nosuch", Deploy: noble()}, lasting: `"nosuch"`},
 		"OfOthers":      {reason: "Nobody of ours gives it up.", want: engine.MachineSpec{Machine: "busy", Deploy: noble()}, lasting: "belongs to the MAAS user"},
 		"OwnIsFree":     {reason: "It is given back first.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: noble()}},
-		"StateLost":     {reason: "It was made for the key, and no state has it.", lost: true, want: engine.MachineSpec{Machine: "small", Deploy: noble()}, passing: "was deployed for this name earlier and is finished (system id "},
+		"StateLost":     {reason: "It was made for the key, and no state has it.", lost: true, want: engine.MachineSpec{Machine: "small", Deploy: noble()}, passing: "was deployed or adopted for this name earlier, and is finished (system id "},
 		"Image":         {reason: "MAAS has none.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: &engine.Deployment{Image: "ubuntu/nobel"}}, lasting: "ubuntu/nobel"},
 		"Zone":          {reason: "MAAS knows none.", want: engine.MachineSpec{Select: engine.Selector{Zone: "az9"}, Deploy: noble()}, lasting: `"az9"`},
 		"TooFew":        {reason: "Others may give one up.", want: engine.MachineSpec{Select: engine.Selector{MinCores: 99}, Deploy: noble()}, passing: "none of 3 Ready machines"},

@@ -181,7 +181,7 @@ func syncFolder(path string) error {
 // keyFileError is a Refusal that names the file and the settings that replace it.
 func keyFileError(path, what, hint string) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the LXD client key pair %s %s", path, what),
+		Message: fmt.Sprintf("the fleet's key pair %s %s", path, what),
 		Hint:    fmt.Sprintf("%s. Or give a pair as %s and %s.", hint, certField, keyField),
 		Err:     engine.ErrForbidden,
 	}

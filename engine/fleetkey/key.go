@@ -57,6 +57,8 @@ func generatePair() (certificate, private []byte, err error) {
 func Parse(certificate, key string, now time.Time) (Key, error) {
 	if certificate == key {
 		certificate, key = splitPEM([]byte(certificate))
+	} else if _, private := splitPEM([]byte(certificate)); key == "" && private != "" {
+		return Key{}, fieldError(fieldpath.New(keyField), "is not set", "Give the whole file of the pair in both, or each half in its own.")
 	}
 	public, err := parseCertificate(certificate, now)
 	if err != nil {
@@ -160,13 +162,25 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 
 const certificateBlock = "CERTIFICATE"
 
+// The secrets of some CI systems lose the line breaks of a PEM text.
+const (
+	oneLineMessage = "holds PEM text without its line breaks"
+	oneLineHint    = "Keep the line breaks, for example in a secret file or a multi-line variable."
+)
+
+// isOneLine tells whether a PEM text has lost its line breaks.
+func isOneLine(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "-----BEGIN ") && !strings.Contains(text, "\n")
+}
+
 // findCertificate reads the one certificate of a PEM text. It reports a private key that was
 // given in its place.
 func findCertificate(text string) (*x509.Certificate, error) {
 	var found []*pem.Block
 	for _, block := range pemBlocks(text) {
 		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
-			return nil, fieldError(fieldpath.New(certField), "holds a private key", "Give the certificate here, and the key as "+keyField+".")
+			return nil, fieldError(fieldpath.New(certField), "holds a private key", "Give the certificate here, and the key as "+keyField+". Or give the whole file of the pair in both.")
 		}
 		if block.Type == certificateBlock {
 			found = append(found, block)
@@ -174,6 +188,9 @@ func findCertificate(text string) (*x509.Certificate, error) {
 	}
 	switch len(found) {
 	case 0:
+		if isOneLine(text) {
+			return nil, fieldError(fieldpath.New(certField), oneLineMessage, oneLineHint)
+		}
 		return nil, fieldError(fieldpath.New(certField), "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
 	case 1:
 	default:
@@ -192,6 +209,9 @@ func findPrivateKey(text string) (*pem.Block, error) {
 	found := pemBlocks(text)
 	at := slices.IndexFunc(found, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
 	if at < 0 {
+		if isOneLine(text) {
+			return nil, fieldError(fieldpath.New(keyField), oneLineMessage, oneLineHint)
+		}
 		return nil, fieldError(fieldpath.New(keyField), "holds no private key in PEM", `Give the private key of the certificate: the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
 	}
 	block := found[at]

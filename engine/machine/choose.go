@@ -198,7 +198,7 @@ func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m en
 func alreadyFinishedError(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
 		Field:   fieldpath.New("name"),
-		Message: fmt.Sprintf("the machine %s was deployed for this name earlier and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
+		Message: fmt.Sprintf("the machine %s was deployed or adopted for this name earlier, and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
 		Ways:    []engine.Way{engine.WayImportLost.ForMachine(m.SystemID), engine.WayMovedBlock, engine.WayOtherName},
 		Err:     engine.ErrConflict,
 	}}

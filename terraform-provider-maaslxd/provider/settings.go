@@ -166,7 +166,7 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 		pem, err := readPEM(valueOrEnv(v, env))
 		if err != nil {
 			// The path is not in the message: it may be a part of a key.
-			m.addSettingError(diags, attribute, "Cannot read the LXD client key pair", fmt.Sprintf(
+			m.addSettingError(diags, attribute, "Cannot read the fleet's key pair", fmt.Sprintf(
 				"%s (%s) is neither PEM text nor the path of a file that can be read.", attribute, env))
 		}
 		return string(pem)
@@ -193,10 +193,10 @@ func (m providerModel) reportKeyPairError(diags *diag.Diagnostics, unusable *eng
 	attribute := unusable.Field.RootName()
 	for _, s := range m.settingsWithVariables() {
 		if s.attribute == attribute && valueOrEnv(s.configured, s.variable) == "" {
-			diags.AddError("The LXD client key pair is incomplete", fmt.Sprintf(
+			diags.AddError("The fleet's key pair is incomplete", fmt.Sprintf(
 				"%s (%s) is not set, but the other half of the pair is. Set both. If a CI job sets the variable, check that it is not empty there.", attribute, s.variable))
 			return
 		}
 	}
-	m.addSettingError(diags, attribute, "The LXD client key pair cannot be used", diagnostics.ExplainError(unusable))
+	m.addSettingError(diags, attribute, "The fleet's key pair cannot be used", diagnostics.ExplainError(unusable))
 }

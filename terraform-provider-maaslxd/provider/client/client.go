@@ -165,8 +165,19 @@ func (c *Client) NotePlanned(kind string, name types.String, action Action, diag
 	}
 	if action == ActionCreate {
 		c.warnOwnerOfJob(diags)
+		c.warnUnconfigured(diags)
 	}
 	return replacement
+}
+
+// warnUnconfigured warns, once in a run, that a plan was made without MAAS. A shell without the variables
+// plans as if all were well.
+func (c *Client) warnUnconfigured(diags *diag.Diagnostics) {
+	if len(c.missingAttributes) == 0 || !c.Run.ClaimWarning("unconfigured") {
+		return
+	}
+	diags.AddWarning("The plan is not checked against MAAS", fmt.Sprintf("The provider is not configured: it lacks %s. The apply needs it.",
+		strings.Join(c.missingAttributes, " and ")))
 }
 
 // NotePlannedName records the name that the plan gives an existing object, such as "VM web". An empty

@@ -99,7 +99,7 @@ func AutomationError() error {
 		return nil
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: the pair would be lost with this job, and with it the VM hosts", name),
+		Message: fmt.Sprintf("there is no key pair of the fleet, and none is made where %s is set: the pair would be lost with this job, and with it the VM hosts", name),
 		Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
 			diagnostics.GuideURL("ci-runners", "the-key-pair-in-ci") + " says how to make one.",
 		Err: engine.ErrInvalid,
@@ -146,7 +146,7 @@ func (k *FleetKey) credentials(context.Context) (engine.Credentials, error) {
 	pair, err := k.Load()
 	if errors.Is(err, engine.ErrNotFound) {
 		return engine.Credentials{}, &engine.Refusal{
-			Message: fmt.Sprintf("the LXD client key pair is not here: %v", err),
+			Message: fmt.Sprintf("the fleet's key pair is not here: %v", err),
 			Hint: "VMs are made in LXD itself with the key pair that the hosts trust. Give it as lxd_client_cert and lxd_client_key, restore it beside " +
 				"the ledger, or use the ledger that it was made beside.",
 			Err: engine.ErrForbidden,

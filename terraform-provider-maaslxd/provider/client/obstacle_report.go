@@ -18,7 +18,7 @@ const PlanCheckTimeout = 30 * time.Second
 
 // DestroyAllHint is the way out of a refused destroy. A destroy also plans the configuration,
 // unless it runs without a refresh.
-const DestroyAllHint = "For terraform destroy, add -refresh=false."
+const DestroyAllHint = "If you ran terraform destroy, add -refresh=false."
 
 // ObstacleReport reports the obstacles of a plan.
 type ObstacleReport struct {

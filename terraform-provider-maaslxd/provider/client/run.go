@@ -31,6 +31,8 @@ type Run struct {
 	vmsInState        map[string]StateVM // by name
 	idsInState        map[string]string  // system ids of VM hosts and machines, by object such as "VM host kvm1"
 
+	lostHosts map[string]bool // names of VM hosts that MAAS has and the state lacks, and that the plan would make
+
 	trustingHost       string // a VM host of the state, and the certificate that it trusts
 	trustedFingerprint string
 
@@ -144,6 +146,24 @@ func (r *Run) ClaimWarning(text string) bool {
 	known := r.givenWarnings[text]
 	r.givenWarnings[text] = true
 	return !known
+}
+
+// NoteLostHost records a VM host that the plan would make, although it is in MAAS and finished. The
+// state has lost it.
+func (r *Run) NoteLostHost(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lostHosts == nil {
+		r.lostHosts = map[string]bool{}
+	}
+	r.lostHosts[name] = true
+}
+
+// IsLostHost tells whether the state has lost a VM host.
+func (r *Run) IsLostHost(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lostHosts[name]
 }
 
 // NoteTrustedCertificate records the certificate that a VM host of the state trusts.

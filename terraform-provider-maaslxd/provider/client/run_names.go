@@ -75,9 +75,8 @@ func (n *PlannedNames) WithoutFreed(ctx context.Context, o engine.Obstacles, nam
 		if !ok || spec.Field.String() != "name" {
 			return false
 		}
-		planned, known := n.awaitPlan(ctx, held.SystemID)
-		destroys = destroys || known && planned == ""
-		return known && planned != name
+		destroys = destroys || n.Destroys(ctx, held.SystemID)
+		return n.IsFreed(ctx, held.SystemID, name)
 	}
 	o.Temporary, o.Permanent = slices.DeleteFunc(o.Temporary, isFreed), slices.DeleteFunc(o.Permanent, isFreed)
 	return o, destroys
@@ -87,6 +86,12 @@ func (n *PlannedNames) WithoutFreed(ctx context.Context, o engine.Obstacles, nam
 func (n *PlannedNames) Destroys(ctx context.Context, systemID string) bool {
 	planned, known := n.awaitPlan(ctx, systemID)
 	return known && planned == ""
+}
+
+// IsFreed tells whether the plan renames or destroys the object that has a name.
+func (n *PlannedNames) IsFreed(ctx context.Context, systemID, name string) bool {
+	planned, known := n.awaitPlan(ctx, systemID)
+	return known && planned != name
 }
 
 // WarnMadeAnew warns that another resource of the configuration loses the object of this name, such

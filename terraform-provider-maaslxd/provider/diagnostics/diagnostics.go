@@ -57,7 +57,7 @@ func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object s
 		ReportError(diags, doing, err)
 		return
 	}
-	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply continues from here.%s",
+	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nThe next apply continues from here.%s",
 		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(ErrorBesideEnd(err))))
 }
 

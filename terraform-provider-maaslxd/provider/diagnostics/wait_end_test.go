@@ -41,7 +41,7 @@ func TestEndIsToldOnce(t *testing.T) {
 				time.Sleep(4 * time.Second)
 				var diags diag.Diagnostics
 				ReportUpdate(wait, &diags, "update VM web", "VM web", tc.err(stopped))
-				want := "It was interrupted.\n\nNothing is lost; the next apply continues from here." + Paragraph(tc.want)
+				want := "It was interrupted.\n\nThe next apply continues from here." + Paragraph(tc.want)
 				if len(diags) != 1 || diags[0].Detail() != want {
 					t.Errorf("%s\ngot  %v\nwant %q", tc.reason, diags, want)
 				}

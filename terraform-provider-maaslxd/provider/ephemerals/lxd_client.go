@@ -147,7 +147,7 @@ func keyPairError(host engine.VMHost, err error) error {
 		return err
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the LXD client key pair that VM host %s trusts is not here: %v", host.Name, err),
+		Message: fmt.Sprintf("the fleet's key pair that VM host %s trusts is not here: %v", host.Name, err),
 		Hint:    "Give the pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside.",
 		Err:     engine.ErrForbidden,
 	}

@@ -29,9 +29,15 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 	}
 	key, err := b.Key.Load()
 	switch {
+	case errors.Is(err, engine.ErrNotFound) && state.trustedCertificate() == "":
+		return engine.Credentials{}, &engine.Refusal{
+			Message: fmt.Sprintf("VM host %s was moved or imported, and has no key pair of the fleet yet: %s", state.Name.ValueString(), b.Key.MissingText()),
+			Hint:    "Give it one. " + diagnostics.GuideURL("migrating", "give-the-moved-vm-hosts-a-key-pair") + " says how.",
+			Err:     engine.ErrForbidden,
+		}
 	case errors.Is(err, engine.ErrNotFound):
 		return engine.Credentials{}, &engine.Refusal{
-			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, but %s", state.Name.ValueString(), noted, b.Key.MissingText()),
+			Message: fmt.Sprintf("the fleet's key pair is not here: VM host %s trusts the certificate %s, but %s", state.Name.ValueString(), state.trustedCertificate(), b.Key.MissingText()),
 			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger that it was made beside. If it is " +
 				"gone for good, make another one, let the host trust it (lxc config trust add FILE --restricted --projects PROJECT), and list its certificate in lxd.trusted_certificates.",
 			Err: engine.ErrForbidden,
@@ -56,6 +62,17 @@ func (m hostModel) checkTrustsKey(key fleetkey.Key, listed ...string) error {
 	return fleetkey.CheckSameKey(key.Fingerprint, slices.Compact(noted)...)
 }
 
+// trustedCertificate is the fingerprint of a certificate that the host trusts; empty: none is known. A
+// moved or imported host has none of its own, and trusts those that its operator has listed.
+func (m hostModel) trustedCertificate() string {
+	for _, listed := range append([]string{m.Fingerprint.ValueString()}, values.SortedStrings(m.TrustedFingerprints)...) {
+		if listed != "" {
+			return listed
+		}
+	}
+	return ""
+}
+
 // keyExpiryNotice is how long before the end of a pair the warnings begin. To change the pair,
 // you must tell each host.
 const keyExpiryNotice = 60 * 24 * time.Hour
@@ -66,7 +83,7 @@ func warnExpiry(key fleetkey.Key, diags *diag.Diagnostics) {
 	if key.NotAfter.IsZero() || time.Until(key.NotAfter) > keyExpiryNotice {
 		return
 	}
-	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(
+	diags.AddWarning("The fleet's key pair expires soon", fmt.Sprintf(
 		"%s expires on %s. From then on no LXD accepts MAAS or this provider, and the hosts cannot be managed. Change the pair before that: see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
 }
 
@@ -134,7 +151,7 @@ func fingerprintsOf(certificates ...string) []string {
 func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) error {
 	trusts := func(host, fingerprint string) error {
 		return &engine.Refusal{
-			Message: fmt.Sprintf("there is no LXD client key pair here, and VM host %s trusts the certificate %s: a new pair would split the fleet", host, fingerprint),
+			Message: fmt.Sprintf("there is no key pair of the fleet here, and VM host %s trusts the certificate %s: a new pair would split the fleet", host, fingerprint),
 			Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger beside which it was made. " +
 				"If this is to be a fleet of its own, make a pair for it. " + diagnostics.GuideURL("ci-runners", "the-key-pair-in-ci") + " says how.",
 			Err: engine.ErrForbidden,
@@ -148,7 +165,7 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot find out whether VM hosts trust another LXD client key pair: %w", err)
+		return fmt.Errorf("cannot find out whether VM hosts trust another key pair: %w", err)
 	}
 	for _, h := range hosts {
 		if h.MachineID == "" {

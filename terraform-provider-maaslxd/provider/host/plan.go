@@ -154,7 +154,7 @@ func (p *hostPlan) warnKeyLost(ctx context.Context, b *client.Backend) {
 	if can, err := b.Catalog.Capabilities(ctx); err == nil && !can.VMHosts {
 		left = "This MAAS has no VM hosts, so that each change of one needs the pair."
 	}
-	p.diags.AddWarning("The LXD client key pair of the fleet is not here", fmt.Sprintf(
+	p.diags.AddWarning("The fleet's key pair is not here", fmt.Sprintf(
 		"VM host %s trusts the certificate %s, but %s. %s\n\nGive the "+
 			"pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside.",
 		p.state.Name.ValueString(), noted, b.Key.MissingText(), left))

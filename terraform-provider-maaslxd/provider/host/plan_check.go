@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -24,21 +26,31 @@ func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	if !r.client.Run.WantsPlanCheck(replaces) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
+	defer cancel()
+	r.checkPlannedName(ctx, b, p)
 	if doing == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
-	defer cancel()
 	v := client.ObstacleReport{Object: "VM host " + p.plan.Name.ValueString(), Action: doing, Run: &r.client.Run, Diags: p.diags}
 	found, remakes := r.client.Run.HostNames.WithoutFreed(ctx, b.Hosts.Check(ctx, ref, spec), p.plan.Name.ValueString())
 	v.AddDiagnostics(found, func() bool { return replaces || hasFinishedHost(ctx, b, ref) })
 	if doing != "create" {
 		return
 	}
+	if slices.ContainsFunc(found.Temporary, isAlreadyFinished) {
+		r.client.Run.NoteLostHost(p.plan.Name.ValueString())
+	}
 	r.client.Run.NoteNewHost()
 	if !p.isReplacement && (remakes || ref.SystemID != "" && r.client.Run.HostNames.Destroys(ctx, ref.SystemID)) {
 		client.WarnMadeAnew(v.Object, "Its machine is released, and everything on it is lost.", p.diags)
 	}
+}
+
+// isAlreadyFinished tells whether an obstacle is the VM host itself, which exists already.
+func isAlreadyFinished(err error) bool {
+	_, ok := errors.AsType[engine.AlreadyFinishedError](err)
+	return ok
 }
 
 // specToCheck is the part of a plan that the engine can check, with its verb. There is none if

@@ -35,7 +35,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	r.client.Run.NoteStateRead()
-	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.Fingerprint.ValueString())
+	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.trustedCertificate())
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
 		diagnostics.ReportReadOrRemove(ctx, look, resp, "read "+withID, err)
@@ -71,7 +71,7 @@ func (m hostModel) idInMAAS() types.String {
 // warnReleased warns that somebody has released the machine of a host.
 func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
-		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan makes the host again.",
+		"Machine %s is %s, and no longer marked as deployed for it: it was released. The plan makes the host again.",
 		h.Machine.Hostname, h.Machine.StatusName))
 }
 

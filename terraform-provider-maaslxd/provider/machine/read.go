@@ -84,7 +84,7 @@ func (r *machineResource) observe(ctx context.Context, b *client.Backend, state 
 // warnReleased warns that somebody has released the machine.
 func warnReleased(object string, m engine.BareMetal, diags *diag.Diagnostics) {
 	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
-		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan deploys a machine again.", m.Hostname, m.StatusName))
+		"Machine %s is %s, and no longer marked as deployed for it: it was released. The plan deploys a machine again.", m.Hostname, m.StatusName))
 }
 
 // warnFailed warns of a machine that failed in MAAS, with MAAS's message.

@@ -21,7 +21,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		r.planDestroy(ctx, req, &resp.Diagnostics)
 		return
 	}
-	p := vmPlan{diags: &resp.Diagnostics, newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM}
+	p := vmPlan{diags: &resp.Diagnostics, newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost, isLostHost: r.client.IsLostHost, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM}
 	values.DecodeState(ctx, tfsdk.State(req.Config), &p.config, p.diags)
 	values.DecodeState(ctx, tfsdk.State(req.Plan), &p.plan, p.diags)
 	if !req.State.Raw.IsNull() {
@@ -124,6 +124,7 @@ type vmPlan struct {
 	// These are the plans of this run for the VM host on a machine.
 	newHostName  func(machine string) string
 	destroysHost func(machine string) (leaves, replaced bool)
+	isLostHost   func(name string) bool // the state lacks a VM host that it should have
 	diags        *diag.Diagnostics
 }
 

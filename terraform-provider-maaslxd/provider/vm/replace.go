@@ -141,6 +141,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 	if !replacesAnyway && refuseOutdatedSize(ctx, p) {
 		return
 	}
+	p.warnOutdatedSize(ctx)
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
 		switch {
@@ -188,6 +189,12 @@ func warnReplacedForHost(p *vmPlan, attribute string) {
 	to := "another VM host"
 	if values.IsSet(p.plan.VMHost) {
 		to = "VM host " + p.plan.VMHost.ValueString()
+	} else if host := p.state.VMHostName.ValueString(); p.isLostHost(host) {
+		p.diags.AddAttributeError(path.Root(attribute), "Cannot replace VM "+p.state.Name.ValueString(), fmt.Sprintf(
+			"%s is on VM host %s. MAAS has this VM host, and the state of this configuration lacks it. The plan stops here, because it would make %s again, "+
+				"and delete %s with the data on its disks.\n\nImport the VM host first: terraform import ADDRESS %s. %s",
+			p.state.Name.ValueString(), host, host, p.state.Name.ValueString(), host, client.DestroyAllHint))
+		return
 	}
 	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", fmt.Sprintf(
 		"%s is on VM host %s, and the configuration names %s. A VM cannot move with its disks, so the plan deletes %s with the data on them, and makes a new VM.",

@@ -261,6 +261,23 @@ func (n privateState) forgetKnownSize(ctx context.Context, b *client.Backend, se
 	return n
 }
 
+// warnOutdatedSize warns that MAAS shows the size of the configuration, and that the VM has another one:
+// a former apply gave it that size in LXD, and MAAS does not know it yet.
+func (p *vmPlan) warnOutdatedSize(ctx context.Context) {
+	given := p.private.ResizedInLXD
+	if given == nil || p.diags.HasError() || !p.plan.hasSameSize(ctx, *p.state, p.diags) || reflect.DeepEqual(p.plan.size(ctx, p.diags), given) {
+		return
+	}
+	if inLXD, err := p.makesVMsInLXD(ctx); err != nil || inLXD {
+		return
+	}
+	name := p.state.Name.ValueString()
+	p.diags.AddWarning("MAAS shows a former size of VM "+name, fmt.Sprintf(
+		"A former apply gave %s another size in LXD, which it still has: cores = %d, memory_mib = %d. The plan compares the configuration with what MAAS shows.\n\n"+
+			"Refresh VM host %s in MAAS, and plan again. The action maaslxd_vm_host_refresh does that, too.",
+		name, given.Cores, given.MemoryMiB, p.state.VMHostName.ValueString()))
+}
+
 // refuseOutdatedSize refuses a plan that would replace a VM for a size that it has: a former apply
 // gave it the size in LXD, and now MAAS makes the VMs, which still shows the former size.
 func refuseOutdatedSize(ctx context.Context, p *vmPlan) (refused bool) {
