@@ -227,6 +227,10 @@ func TestAccWorkflowComposerBack(t *testing.T) {
 	if m := x.findMachine(t, "web"); m.SystemID != made.SystemID {
 		t.Errorf("the VM is another one now: %+v", m)
 	}
+	w.configure(t, config("cores = 1")) // the size is taken back, too
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS shows a former size of VM web cores = 2 Refresh VM host kvm1 in MAAS").MatchString(out) {
+		t.Errorf("want a warning of the size in LXD, got:\n%s", out)
+	}
 	w.configure(t, config("cores = 3")) // a change of the configuration is planned as ever
 	if got := joinActions(w.planActionsOn(t, "maaslxd_vm.test")); got != "delete,create" {
 		t.Errorf("another size is %s", got)

@@ -71,6 +71,56 @@ func TestAccWorkflowTwoAddresses(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowHostNameTwice gives a VM host the name of another one, which MAAS allows. Within one
+// configuration that is a plan error, and a swap of two names is none. The name of another owner's VM
+// host is a warning.
+func TestAccWorkflowHostNameTwice(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	hosts := func(first, second string) string {
+		other := strings.Replace(vmHost(second, `machine = "node2"`, deployNoble), `"test"`, `"b"`, 1)
+		return vmHost(first, `machine = "node1"`, deployNoble) + other
+	}
+	w := newWorkspace(t, x.config(hosts("kvm1", "kvm2")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	other := newWorkspace(t, ownerLine.ReplaceAllString(x.config(strings.Replace(vmHost("kvm1", `machine = "node3"`, deployNoble), `"test"`, `"c"`, 1)), "  owner = \"tf-acc-other\"\n"))
+	if out := unwrapMessage(other.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS has another VM host kvm1 on machine node1 only by its id").MatchString(out) {
+		t.Errorf("want a warning of the other owner's VM host, got:\n%s", out)
+	}
+	w.configure(t, x.config(vmHost("kvm1", `machine = "node1"`, deployNoble)))
+	w.run(t, "state", "rm", "maaslxd_vm_host.b")
+	w.configure(t, x.config(vmHost("kvm2", `machine = "node1"`, deployNoble)))
+	w.wantRefusedPlan(t, "Cannot rename VM host kvm1 Another VM host of this owner has the name kvm2, on machine node2")
+	w.configure(t, x.config(hosts("kvm1", "kvm2")))
+	w.run(t, "import", "-no-color", "maaslxd_vm_host.b", "kvm2")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.config(hosts("kvm2", "kvm1")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccWorkflowLostHost loses the state, and imports a VM before its VM host. No plan replaces the VM
+// for the VM host that it is on. The way out of the error works.
+func TestAccWorkflowLostHost(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	config := x.config(hostOnNode1() + vmOnTestHost("web"))
+	w := newWorkspace(t, config)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.findMachine(t, "web").SystemID
+	w.run(t, "state", "rm", hostAddress, "maaslxd_vm.test")
+	w.run(t, "import", "-no-color", "maaslxd_vm.test", "web")
+	w.wantRefusedPlan(t, "Cannot replace VM web web is on VM host kvm1 the state of this configuration lacks it Import the VM host first: terraform import ADDRESS kvm1")
+	w.run(t, "import", "-no-color", hostAddress, "kvm1")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if now := x.findMachine(t, "web").SystemID; now != made {
+		t.Errorf("the VM is %s, and was %s", now, made)
+	}
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccWorkflowNameTaken plans a VM whose name a finished VM of the same
 // owner has. The plan warns a state that lost that VM, but not one that
 // replaces it.

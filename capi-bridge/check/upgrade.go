@@ -60,7 +60,7 @@ func RunUpgrade(ctx context.Context, p setting.Program) error {
 		r.reportNote("this MAAS no longer has VM hosts: nothing is left to drop")
 	}
 	if r.credentials == nil {
-		r.reportSkipped("the LXDs were not asked: no key pair is given", "Give --lxd-client-cert and --lxd-client-key, on a machine where Terraform or the bridge runs: after the upgrade they ask the LXDs from there.")
+		r.reportSkipped("no LXD server was asked: no key pair is given", "Give --lxd-client-cert and --lxd-client-key, on a machine where Terraform or the bridge runs: after the upgrade they ask the LXD servers from there.")
 	}
 	return r.finish(r.run(ctx, can))
 }
@@ -195,9 +195,13 @@ func recordHint(m engine.Machine) string {
 	if m.Status != engine.StatusDeployed {
 		return fmt.Sprintf("The machine is %s, and only a Deployed machine can be a host: let MAAS deploy it first.", m.StatusName)
 	}
-	if _, ok := m.HostRecord(); m.MarkedBy() == "" {
+	_, ok := m.HostRecord()
+	switch {
+	case m.MarkedBy() == "" && ok: // the marks were written by hand, and hold no more than that
+		return "Import it as a maaslxd_vm_host and apply, which records the rest. Without the rest, the VM host gets zone and pool of its machine."
+	case m.MarkedBy() == "":
 		return "Import it as a maaslxd_vm_host and apply. Or " + recordByHand
-	} else if !ok {
+	case !ok:
 		return "Apply its maaslxd_vm_host once with this version. If there is none, import it as one and apply. Or " + recordByHand
 	}
 	return "Change its maaslxd_vm_host, for example a tag, and apply: that writes them again, but for the address. To correct the address, " + recordByHand
@@ -235,14 +239,22 @@ func missingInRecord(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list
 		{"name", h.Name, record.Name}, {"project", e.Project, record.Project}, {"zone", h.Zone, record.Zone}, {"pool", h.Pool, record.Pool},
 		{"default storage pool", h.DefaultPool(), record.DefaultStoragePool},
 		{"tags", sortedWords(h.Tags), sortedWords(record.Tags)},
-		{"over-commit of cores", fmt.Sprint(h.CPUOvercommit), fmt.Sprint(record.CPUOvercommit)},
-		{"over-commit of memory", fmt.Sprint(h.MemoryOvercommit), fmt.Sprint(record.MemoryOvercommit)},
+		{"over-commit of cores", ratioText(h.CPUOvercommit), ratioText(record.CPUOvercommit)},
+		{"over-commit of memory", ratioText(h.MemoryOvercommit), ratioText(record.MemoryOvercommit)},
 	} {
 		if each.has != each.noted {
 			list = append(list, fmt.Sprintf("%s %s (recorded: %s)", each.what, cmp.Or(each.has, "none"), cmp.Or(each.noted, "none")))
 		}
 	}
 	return list
+}
+
+// ratioText is empty if no ratio is recorded.
+func ratioText(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprint(ratio)
 }
 
 func sortedWords(words []string) string {

@@ -150,7 +150,7 @@ func TestCheckUpgrade(t *testing.T) {
 		},
 		"NoPair": {
 			reason: "Without the fleet's key pair, only a part can be checked.", first: noted(nil), env: map[string]string{"MAASLXD_LXD_CLIENT_CERT": "", "MAASLXD_LXD_CLIENT_KEY": ""},
-			says: []string{"skip  the LXDs were not asked", "--lxd-client-cert", "passed, with 1 skipped"},
+			says: []string{"skip  no LXD server was asked", "--lxd-client-cert", "passed, with 1 skipped"},
 		},
 		"HalfAPair": {
 			reason: "It is a mistake.", env: map[string]string{"MAASLXD_LXD_CLIENT_KEY": ""}, status: setting.CodeUsage,

@@ -178,6 +178,12 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 		if fingerprint := m.TrustedFingerprint(); fingerprint != "" {
 			return trusts(h.Name, fingerprint)
 		}
+		// A moved or imported host notes none, but the state may list one.
+		if m.MarkedBy() != "" && run.HostNames.IsPlanned(ctx, m.SystemID) {
+			if host, fingerprint := run.TrustedCertificate(); fingerprint != "" {
+				return trusts(host, fingerprint)
+			}
+		}
 	}
 	return nil
 }

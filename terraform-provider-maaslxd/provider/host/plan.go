@@ -83,6 +83,7 @@ func (r *hostResource) notePlanForVMs(ctx context.Context, p hostPlan) {
 	l := hostDestroy{name: p.plan.Name.ValueString(), isReplaced: true, key: p.private.Key, diags: p.diags}
 	switch {
 	case p.state != nil && len(p.replace) > 0:
+		l.because = p.replace
 		l.isForced, l.keepsMachine = p.state.ForceDestroy.ValueBool(), p.state.Adopt.ValueBool() || p.state.registersRunningLXD()
 		r.checkHostDestroy(ctx, p.state.ID.ValueString(), l)
 	case p.state != nil && !p.plan.Name.Equal(p.state.Name):
@@ -113,6 +114,9 @@ type hostPlan struct {
 // configuration before it destroys.
 func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	key, err := b.Key.Load()
+	if p.state != nil {
+		p.run.NoteTrustedCertificate(p.state.Name.ValueString(), p.state.trustedCertificate())
+	}
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.HasNoLedgerFile():
 		_, err = b.Key.LoadOrCreate(func() error { return nil }) // the diagnostics have the reason
@@ -125,6 +129,11 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 			defer cancel()
 			if err = otherFleetError(look, b, p.run); err != nil && !errors.Is(err, engine.ErrForbidden) {
 				err = nil // the apply checks again
+			}
+			if _, known := p.run.TrustedCertificate(); err != nil && known != "" { // the apply knows nothing of the state
+				p.diags.AddError("Cannot create VM host "+p.plan.Name.ValueString(), diagnostics.ExplainError(err)+diagnostics.Paragraph(
+					"The plan stops here, before anything is made. "+client.DestroyAllHint))
+				return
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -41,6 +42,7 @@ type hostDestroy struct {
 	isForced     bool // the VMs on it are destroyed, too
 	keepsMachine bool // its machine stays, with all that runs there
 	key          engine.Key
+	because      path.Paths // the attributes that replace it
 	diags        *diag.Diagnostics
 }
 
@@ -84,8 +86,8 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 		if begun := r.client.ListBegunVMs(ctx, b, others); len(begun) > 0 {
 			hint = fmt.Sprintf("An apply of this configuration began %s, and was killed. Apply first: that takes them over. Then destroy. ", strings.Join(begun, ", ")) + hint
 		}
-		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is destroyed.\n\n%s",
-			l.name, strings.Join(others, ", "), hint))
+		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs without a mark of this provider: %s. The plan stops here, before anything is destroyed.\n\n%s",
+			l.name, strings.Join(others, ", "), l.replacedText()+hint))
 	case len(others) > 0 && !l.keepsMachine:
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
 			"force_destroy is set, and this configuration does not own these VMs on the host: %s.", strings.Join(others, ", ")))
@@ -93,6 +95,18 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	if len(stay) == 0 {
 		l.warnOtherOwners(ctx, r.client, marked)
 	}
+}
+
+// replacedText says what replaces a VM host that has VMs. Often an attribute is mistyped.
+func (l hostDestroy) replacedText() string {
+	if len(l.because) == 0 {
+		return ""
+	}
+	var names []string
+	for _, p := range l.because {
+		names = append(names, p.String())
+	}
+	return fmt.Sprintf("The plan replaces it for a change of %s. If you want no new VM host, correct the configuration. ", strings.Join(names, ", "))
 }
 
 // reportUnread reports that nobody knows which VMs are on the host. A VM host is not replaced then.

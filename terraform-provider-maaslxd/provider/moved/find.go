@@ -89,7 +89,7 @@ func (m VM) checkIsVM(ctx context.Context, b *client.Backend, found engine.Machi
 func (m VM) refusalError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
-		Hint: "Nothing was changed. Remove the moved block to keep the " + m.Kind +
+		Hint: "Nothing was changed. Check that api_url is the MAAS of this state. Remove the moved block to keep the " + m.Kind +
 			" as it was. If MAAS has the VM by another name, remove the resource from the state with a removed block, and import the VM. " +
 			ImportUsage,
 		Err: engine.ErrConflict,
