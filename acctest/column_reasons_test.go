@@ -43,6 +43,7 @@ var notOnLXD = map[string]string{
 	"TestAccWorkflowMoveFleet":            lxdNoCompose,
 	"TestAccWorkflowMoveHosts":            lxdNoCompose,
 	"TestAccWorkflowMoveHostKilled":       lxdNoCompose,
+	"TestAccWorkflowMoveHostOnePair":      lxdNoCompose,
 	"TestAccWorkflowMoveHostRefused":      lxdNoCompose,
 	"TestAccWorkflowMoveHostThenChange":   lxdNoCompose,
 	"TestAccHostDrift/Zone":               lxdNoHostRecord,

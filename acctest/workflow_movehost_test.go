@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // Settings of the LXD that canonical/maas registered by its address.
@@ -126,6 +128,32 @@ func TestAccWorkflowMoveHosts(t *testing.T) {
 	w.configureWithIncumbents(t, x.config(""))
 	w.run(t, "state", "push", "-force", "before.tfstate")
 	x.checkSameHosts(t, hosts, machines)
+}
+
+// TestAccWorkflowMoveHostOnePair takes over a VM host, whose MAAS keeps a pair of its own, and lists the
+// certificate of the fleet's pair for it. A computer without that pair makes no second one beside it.
+func TestAccWorkflowMoveHostOnePair(t *testing.T) {
+	t.Parallel()
+	x := newCanonicalHostTarget(t)
+	pair, err := fleetkey.New(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := vmHost("node1", `machine = "node1"`, "adopt = true", fmt.Sprintf("lxd = { trusted_certificates = [%q] }", pair.Certificate))
+	w := newWorkspace(t, x.config(taken))
+	w.run(t, "import", "-no-color", hostAddress, "node1")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.config(taken+strings.Replace(vmHost("kvm2", `machine = "node2"`, deployNoble), `"test"`, `"b"`, 1)))
+	other := w.newCIRunner(t, false)
+	for _, plan := range [][]string{{"plan", "-no-color"}, {"plan", "-refresh=false", "-no-color"}} {
+		cmd, out := other.command(t.Context(), plan...)
+		if err := cmd.Run(); err == nil || !wordsPattern("Cannot create VM host kvm2 no key pair of the fleet here VM host node1 trusts the certificate "+pair.Fingerprint+" split the fleet").MatchString(unwrapMessage(out.String())) {
+			t.Errorf("%v: want a refusal, got %v:\n%s", plan, err, out)
+		}
+	}
+	if m := x.findMachine(t, "node2"); m.StatusName != "Ready" {
+		t.Errorf("it began: %+v", m)
+	}
 }
 
 // TestAccWorkflowMoveHostKilled kills the apply of a move at each of its writes to the machine of a
