@@ -165,14 +165,14 @@ func (c *Client) NotePlanned(kind string, name types.String, action Action, diag
 	}
 	if action == ActionCreate {
 		c.warnOwnerOfJob(diags)
-		c.warnUnconfigured(diags)
+		warnUnconfigured(c, diags)
 	}
 	return replacement
 }
 
 // warnUnconfigured warns, once in a run, that a plan was made without MAAS. A shell without the variables
 // plans as if all were well.
-func (c *Client) warnUnconfigured(diags *diag.Diagnostics) {
+func warnUnconfigured(c *Client, diags *diag.Diagnostics) {
 	if len(c.missingAttributes) == 0 || !c.Run.ClaimWarning("unconfigured") {
 		return
 	}

@@ -16,6 +16,9 @@ type Run struct {
 	// The names that the plans give to VMs, VM hosts and machines. A VM's name is its hostname; the
 	// others are not.
 	VMNames, HostNames, MachineNames PlannedNames
+	// LostHosts are the names of VM hosts that the plans would make, although MAAS has them and they are
+	// finished. The state has lost them.
+	LostHosts Names
 
 	mu                sync.Mutex
 	givenWarnings     map[string]bool // warnings that the user has seen
@@ -30,8 +33,6 @@ type Run struct {
 	plannedRenames    map[string]string  // system ids, by the new name such as "VM api-1"
 	vmsInState        map[string]StateVM // by name
 	idsInState        map[string]string  // system ids of VM hosts and machines, by object such as "VM host kvm1"
-
-	lostHosts map[string]bool // names of VM hosts that MAAS has and the state lacks, and that the plan would make
 
 	trustingHost       string // a VM host of the state, and the certificate that it trusts
 	trustedFingerprint string
@@ -146,24 +147,6 @@ func (r *Run) ClaimWarning(text string) bool {
 	known := r.givenWarnings[text]
 	r.givenWarnings[text] = true
 	return !known
-}
-
-// NoteLostHost records a VM host that the plan would make, although it is in MAAS and finished. The
-// state has lost it.
-func (r *Run) NoteLostHost(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lostHosts == nil {
-		r.lostHosts = map[string]bool{}
-	}
-	r.lostHosts[name] = true
-}
-
-// IsLostHost tells whether the state has lost a VM host.
-func (r *Run) IsLostHost(name string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lostHosts[name]
 }
 
 // NoteTrustedCertificate records the certificate that a VM host of the state trusts.

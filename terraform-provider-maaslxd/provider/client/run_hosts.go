@@ -93,9 +93,6 @@ func (c *Client) DestroysHost(machine string) (leaves, replaced bool) {
 	return c.Run.destroysHost(machine)
 }
 
-// IsLostHost is Run.IsLostHost, also without a provider's configuration.
-func (c *Client) IsLostHost(name string) bool { return c != nil && c.Run.IsLostHost(name) }
-
 // newHostName is the planned new name of the VM host on a machine; empty: it keeps its name.
 func (r *Run) newHostName(machine string) string {
 	r.mu.Lock()

@@ -28,6 +28,29 @@ type PlannedNames struct {
 	lastPlan time.Time         // when planned last grew
 }
 
+// Names is a set of names.
+type Names struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+// Add adds a name.
+func (n *Names) Add(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all == nil {
+		n.all = map[string]bool{}
+	}
+	n.all[name] = true
+}
+
+// Contains tells whether the set has a name.
+func (n *Names) Contains(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all[name]
+}
+
 // NoteRename records that the plan gives an existing object the name of another one, such as "VM
 // api-1". If another resource of this run takes the same name, it refuses before either does.
 func (r *Run) NoteRename(object, systemID string, diags *diag.Diagnostics) {

@@ -141,7 +141,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 	if !replacesAnyway && refuseOutdatedSize(ctx, p) {
 		return
 	}
-	p.warnOutdatedSize(ctx)
+	warnOutdatedSize(ctx, p)
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
 		switch {

@@ -263,7 +263,7 @@ func (n privateState) forgetKnownSize(ctx context.Context, b *client.Backend, se
 
 // warnOutdatedSize warns that MAAS shows the size of the configuration, and that the VM has another one:
 // a former apply gave it that size in LXD, and MAAS does not know it yet.
-func (p *vmPlan) warnOutdatedSize(ctx context.Context) {
+func warnOutdatedSize(ctx context.Context, p *vmPlan) {
 	given := p.private.ResizedInLXD
 	if given == nil || p.diags.HasError() || !p.plan.hasSameSize(ctx, *p.state, p.diags) || reflect.DeepEqual(p.plan.size(ctx, p.diags), given) {
 		return
