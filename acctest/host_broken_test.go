@@ -120,7 +120,7 @@ func TestAccHostDestroyRefused(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.makeUnmanagedVMOnNode1(t, "precious")
 	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !wordsPattern("Cannot delete VM host kvm1 has VMs without a mark of this provider: precious").MatchString(out.String()) {
+	if err := cmd.Run(); err == nil || !wordsPattern("Cannot delete VM host kvm1 has VMs of others: precious").MatchString(out.String()) {
 		t.Errorf("want it refused with the VM named, got %v:\n%s", err, out)
 	}
 	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" || len(x.listVMHosts(t)) != 1 {

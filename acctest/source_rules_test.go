@@ -99,7 +99,7 @@ func TestPackageNames(t *testing.T) {
 	}
 }
 
-// programWrites finds a program that a test writes itself.
+// programWrites finds the call by which a test writes a program itself, if it is on one line.
 var programWrites = regexp.MustCompile(`os\.WriteFile\(.*, 0o7[0-7]{2}\)`)
 
 // TestProgramsAreWritten wants the programs of tests written by

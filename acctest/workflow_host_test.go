@@ -228,7 +228,7 @@ func TestAccWorkflowComposerBack(t *testing.T) {
 		t.Errorf("the VM is another one now: %+v", m)
 	}
 	w.configure(t, config("cores = 1")) // the size is taken back, too
-	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS shows a former size of VM web cores = 2 Refresh VM host kvm1 in MAAS").MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS shows a former size of VM web cores = 2 Write the size that the VM has Once MAAS refreshes VM host kvm1 disks are lost").MatchString(out) {
 		t.Errorf("want a warning of the size in LXD, got:\n%s", out)
 	}
 	w.configure(t, config("cores = 3")) // a change of the configuration is planned as ever

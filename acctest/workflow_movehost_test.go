@@ -154,6 +154,8 @@ func TestAccWorkflowMoveHostOnePair(t *testing.T) {
 	if m := x.findMachine(t, "node2"); m.StatusName != "Ready" {
 		t.Errorf("it began: %+v", m)
 	}
+	w.configure(t, x.config(taken)) // a host does not stand in its own way
+	other.run(t, "plan", "-replace="+hostAddress, "-no-color")
 }
 
 // TestAccWorkflowMoveHostKilled kills the apply of a move at each of its writes to the machine of a

@@ -87,14 +87,18 @@ func TestAccWorkflowHostNameTwice(t *testing.T) {
 	if out := unwrapMessage(other.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS has another VM host kvm1 on machine node1 only by its id").MatchString(out) {
 		t.Errorf("want a warning of the other owner's VM host, got:\n%s", out)
 	}
-	w.configure(t, x.config(vmHost("kvm1", `machine = "node1"`, deployNoble)))
-	w.run(t, "state", "rm", "maaslxd_vm_host.b")
+	w.configure(t, x.config(hosts("kvm2", "kvm2")))
+	w.wantRefusedPlan(t, "Cannot rename VM host kvm1 Another VM host of this configuration has the name kvm2, on machine node2")
 	w.configure(t, x.config(vmHost("kvm2", `machine = "node1"`, deployNoble)))
-	w.wantRefusedPlan(t, "Cannot rename VM host kvm1 Another VM host of this owner has the name kvm2, on machine node2")
+	w.run(t, "state", "rm", "maaslxd_vm_host.b")
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS has another VM host kvm2 on machine node2 the same owner import it first").MatchString(out) {
+		t.Errorf("want a warning of the VM host that the state lost, got:\n%s", out)
+	}
 	w.configure(t, x.config(hosts("kvm1", "kvm2")))
 	w.run(t, "import", "-no-color", "maaslxd_vm_host.b", "kvm2")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, x.config(hosts("kvm2", "kvm1")))
+	w.run(t, "plan", "-parallelism=1", "-no-color")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -114,6 +118,9 @@ func TestAccWorkflowLostHost(t *testing.T) {
 	w.wantRefusedPlan(t, "Cannot replace VM web web is on VM host kvm1 the state of this configuration lacks it Import the VM host first: terraform import ADDRESS kvm1")
 	w.run(t, "import", "-no-color", hostAddress, "kvm1")
 	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "taint", hostAddress)
+	w.run(t, "plan", "-refresh=false", "-no-color") // the state has the VM host, although the run does not read it
+	w.run(t, "untaint", hostAddress)
 	if now := x.findMachine(t, "web").SystemID; now != made {
 		t.Errorf("the VM is %s, and was %s", now, made)
 	}

@@ -55,6 +55,11 @@ func generatePair() (certificate, private []byte, err error) {
 // lxd-client.pem. The error is an *engine.SpecError of field lxd_client_cert or lxd_client_key,
 // and shows nothing of the key.
 func Parse(certificate, key string, now time.Time) (Key, error) {
+	for _, half := range []struct{ field, text string }{{certField, certificate}, {keyField, key}} {
+		if isOneLine(half.text) {
+			return Key{}, fieldError(fieldpath.New(half.field), "holds PEM text without its line breaks", "Keep the line breaks, for example in a secret file or a multi-line variable.")
+		}
+	}
 	if certificate == key {
 		certificate, key = splitPEM([]byte(certificate))
 	} else if _, private := splitPEM([]byte(certificate)); key == "" && private != "" {
@@ -162,13 +167,7 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// The secrets of some CI systems lose the line breaks of a PEM text.
-const (
-	oneLineMessage = "holds PEM text without its line breaks"
-	oneLineHint    = "Keep the line breaks, for example in a secret file or a multi-line variable."
-)
-
-// isOneLine tells whether a PEM text has lost its line breaks.
+// isOneLine tells whether a PEM text has lost its line breaks, as in the secrets of some CI systems.
 func isOneLine(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "-----BEGIN ") && !strings.Contains(text, "\n")
@@ -188,9 +187,6 @@ func findCertificate(text string) (*x509.Certificate, error) {
 	}
 	switch len(found) {
 	case 0:
-		if isOneLine(text) {
-			return nil, fieldError(fieldpath.New(certField), oneLineMessage, oneLineHint)
-		}
 		return nil, fieldError(fieldpath.New(certField), "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
 	case 1:
 	default:
@@ -209,9 +205,6 @@ func findPrivateKey(text string) (*pem.Block, error) {
 	found := pemBlocks(text)
 	at := slices.IndexFunc(found, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
 	if at < 0 {
-		if isOneLine(text) {
-			return nil, fieldError(fieldpath.New(keyField), oneLineMessage, oneLineHint)
-		}
 		return nil, fieldError(fieldpath.New(keyField), "holds no private key in PEM", `Give the private key of the certificate: the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
 	}
 	block := found[at]

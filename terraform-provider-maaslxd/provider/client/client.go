@@ -165,26 +165,24 @@ func (c *Client) NotePlanned(kind string, name types.String, action Action, diag
 	}
 	if action == ActionCreate {
 		c.warnOwnerOfJob(diags)
-		warnUnconfigured(c, diags)
 	}
+	warnUnconfigured(c, diags)
 	return replacement
 }
 
 // warnUnconfigured warns, once in a run, that a plan was made without MAAS. A shell without the variables
 // plans as if all were well.
 func warnUnconfigured(c *Client, diags *diag.Diagnostics) {
-	if len(c.missingAttributes) == 0 || !c.Run.ClaimWarning("unconfigured") {
-		return
+	if _, err := c.Backend(); errors.Is(err, ErrMissingConfig) && c.Run.ClaimWarning("unconfigured") {
+		diags.AddWarning("The plan is not checked against MAAS", diagnostics.ExplainError(err))
 	}
-	diags.AddWarning("The plan is not checked against MAAS", fmt.Sprintf("The provider is not configured: it lacks %s. The apply needs it.",
-		strings.Join(c.missingAttributes, " and ")))
 }
 
 // NotePlannedName records the name that the plan gives an existing object, such as "VM web". An empty
 // name says that the plan destroys it. If two resources of the state have the object, as after an
 // import at two addresses, it refuses: the destroy of one would take it from the other.
 func (c *Client) NotePlannedName(names *PlannedNames, object string, id, name types.String, diags *diag.Diagnostics) {
-	if id.ValueString() == "" || !names.NotePlan(id.ValueString(), name.ValueString()) {
+	if id.ValueString() == "" || name.IsUnknown() || !names.NotePlan(id.ValueString(), name.ValueString()) {
 		return
 	}
 	verb := "keep "

@@ -78,6 +78,14 @@ func (r *Run) NoteStateRead() {
 	r.hasReadState = true
 }
 
+// HasReadState tells whether the run has read something of the state: it does not run with
+// -refresh=false.
+func (r *Run) HasReadState() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hasReadState
+}
+
 // onlyDestroys tells whether the plan is that of a destroy, by what the run has seen.
 func (r *Run) onlyDestroys() bool {
 	r.mu.Lock()

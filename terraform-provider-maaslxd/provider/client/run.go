@@ -1,7 +1,9 @@
 package client
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -34,8 +36,7 @@ type Run struct {
 	vmsInState        map[string]StateVM // by name
 	idsInState        map[string]string  // system ids of VM hosts and machines, by object such as "VM host kvm1"
 
-	trustingHost       string // a VM host of the state, and the certificate that it trusts
-	trustedFingerprint string
+	trusted map[string]TrustedCertificate // by VM host of the state
 
 	destroyedHosts map[string]bool     // machines whose VM host the plan destroys, and whether it replaces it
 	stayingVMs     map[string][]string // VMs that stay, by the machine of their host
@@ -149,21 +150,38 @@ func (r *Run) ClaimWarning(text string) bool {
 	return !known
 }
 
-// NoteTrustedCertificate records the certificate that a VM host of the state trusts.
-func (r *Run) NoteTrustedCertificate(host, fingerprint string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if fingerprint != "" {
-		r.trustingHost, r.trustedFingerprint = host, fingerprint
-	}
+// TrustedCertificate is the certificate that a VM host of the state trusts.
+type TrustedCertificate struct {
+	Host, Fingerprint string
+	// IsOnlyListed: its operator has listed it, and MAAS notes none. Such a VM host was moved or imported.
+	IsOnlyListed bool
 }
 
-// TrustedCertificate is a VM host of the state that the run has read, with the certificate
-// that it trusts; empty: none.
-func (r *Run) TrustedCertificate() (host, fingerprint string) {
+// NoteTrustedCertificate records what a VM host of the state trusts.
+func (r *Run) NoteTrustedCertificate(c TrustedCertificate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.trustingHost, r.trustedFingerprint
+	if c.Fingerprint == "" {
+		return
+	}
+	if r.trusted == nil {
+		r.trusted = map[string]TrustedCertificate{}
+	}
+	r.trusted[c.Host] = c
+}
+
+// CertificateTrustedBeside is what a VM host of the state trusts, other than the one with this name. It
+// prefers one that MAAS does not note. The zero value: the run knows none.
+func (r *Run) CertificateTrustedBeside(name string) TrustedCertificate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found TrustedCertificate
+	for _, host := range slices.Sorted(maps.Keys(r.trusted)) {
+		if c := r.trusted[host]; host != name && (found.Fingerprint == "" || c.IsOnlyListed && !found.IsOnlyListed) {
+			found = c
+		}
+	}
+	return found
 }
 
 // WarnPlanUnchecked warns, once in a run, that MAAS did not answer.

@@ -98,8 +98,9 @@ func (n *PlannedNames) WithoutFreed(ctx context.Context, o engine.Obstacles, nam
 		if !ok || spec.Field.String() != "name" {
 			return false
 		}
-		destroys = destroys || n.Destroys(ctx, held.SystemID)
-		return n.IsFreed(ctx, held.SystemID, name)
+		planned, known := n.AwaitName(ctx, held.SystemID)
+		destroys = destroys || known && planned == ""
+		return known && planned != name
 	}
 	o.Temporary, o.Permanent = slices.DeleteFunc(o.Temporary, isFreed), slices.DeleteFunc(o.Permanent, isFreed)
 	return o, destroys
@@ -107,14 +108,8 @@ func (n *PlannedNames) WithoutFreed(ctx context.Context, o engine.Obstacles, nam
 
 // Destroys tells whether the plan destroys an object.
 func (n *PlannedNames) Destroys(ctx context.Context, systemID string) bool {
-	planned, known := n.awaitPlan(ctx, systemID)
+	planned, known := n.AwaitName(ctx, systemID)
 	return known && planned == ""
-}
-
-// IsFreed tells whether the plan renames or destroys the object that has a name.
-func (n *PlannedNames) IsFreed(ctx context.Context, systemID, name string) bool {
-	planned, known := n.awaitPlan(ctx, systemID)
-	return known && planned != name
 }
 
 // WarnMadeAnew warns that another resource of the configuration loses the object of this name, such
@@ -128,13 +123,13 @@ func WarnMadeAnew(object, lost string, diags *diag.Diagnostics) {
 // IsPlanned tells whether the run plans the object with a system id. It waits for the plan as long as
 // others follow.
 func (n *PlannedNames) IsPlanned(ctx context.Context, systemID string) bool {
-	_, known := n.awaitPlan(ctx, systemID)
+	_, known := n.AwaitName(ctx, systemID)
 	return known
 }
 
-// awaitPlan is the name that the plan gives an object, if it is known. It waits for the plan of the
-// object, as long as others follow.
-func (n *PlannedNames) awaitPlan(ctx context.Context, systemID string) (name string, known bool) {
+// AwaitName is the name that the plan gives an object, if it is known; empty: it destroys the object. It
+// waits for the plan of the object, as long as others follow.
+func (n *PlannedNames) AwaitName(ctx context.Context, systemID string) (name string, known bool) {
 	const pause = namePatience / 40
 	for {
 		planned, known, waits := n.plannedName(systemID)

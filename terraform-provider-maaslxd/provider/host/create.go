@@ -116,7 +116,7 @@ func (r *hostResource) newSpec(ctx context.Context, plan, config hostModel, diag
 	if err := r.client.PersistOwner(); err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	key, err := b.Key.LoadOrCreate(func() error { return otherFleetError(ctx, b, &r.client.Run) })
+	key, err := b.Key.LoadOrCreate(func() error { return otherFleetError(ctx, b, &r.client.Run, plan.Name.ValueString()) })
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}

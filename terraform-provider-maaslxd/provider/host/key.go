@@ -29,7 +29,7 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 	}
 	key, err := b.Key.Load()
 	switch {
-	case errors.Is(err, engine.ErrNotFound) && state.trustedCertificate() == "":
+	case errors.Is(err, engine.ErrNotFound) && state.trustedCertificate().Fingerprint == "":
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("VM host %s was moved or imported, and has no key pair of the fleet yet: %s", state.Name.ValueString(), b.Key.MissingText()),
 			Hint:    "Give it one. " + diagnostics.GuideURL("migrating", "give-the-moved-vm-hosts-a-key-pair") + " says how.",
@@ -37,7 +37,7 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 		}
 	case errors.Is(err, engine.ErrNotFound):
 		return engine.Credentials{}, &engine.Refusal{
-			Message: fmt.Sprintf("the fleet's key pair is not here: VM host %s trusts the certificate %s, but %s", state.Name.ValueString(), state.trustedCertificate(), b.Key.MissingText()),
+			Message: fmt.Sprintf("the fleet's key pair is not here: VM host %s trusts the certificate %s, but %s", state.Name.ValueString(), state.trustedCertificate().Fingerprint, b.Key.MissingText()),
 			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger that it was made beside. If it is " +
 				"gone for good, make another one, let the host trust it (lxc config trust add FILE --restricted --projects PROJECT), and list its certificate in lxd.trusted_certificates.",
 			Err: engine.ErrForbidden,
@@ -62,15 +62,14 @@ func (m hostModel) checkTrustsKey(key fleetkey.Key, listed ...string) error {
 	return fleetkey.CheckSameKey(key.Fingerprint, slices.Compact(noted)...)
 }
 
-// trustedCertificate is the fingerprint of a certificate that the host trusts; empty: none is known. A
-// moved or imported host has none of its own, and trusts those that its operator has listed.
-func (m hostModel) trustedCertificate() string {
-	for _, listed := range append([]string{m.Fingerprint.ValueString()}, values.SortedStrings(m.TrustedFingerprints)...) {
-		if listed != "" {
-			return listed
-		}
+// trustedCertificate is a certificate that the host trusts. A moved or imported host has none of its
+// own, and trusts those that its operator has listed.
+func (m hostModel) trustedCertificate() client.TrustedCertificate {
+	c := client.TrustedCertificate{Host: m.Name.ValueString(), Fingerprint: m.Fingerprint.ValueString()}
+	if listed := values.SortedStrings(m.TrustedFingerprints); c.Fingerprint == "" && len(listed) > 0 {
+		c.Fingerprint, c.IsOnlyListed = listed[0], true
 	}
-	return ""
+	return c
 }
 
 // keyExpiryNotice is how long before the end of a pair the warnings begin. To change the pair,
@@ -147,8 +146,9 @@ func fingerprintsOf(certificates ...string) []string {
 }
 
 // otherFleetError refuses to create a pair beside VM hosts that trust another one. These are
-// those of the state, and those whose machines in MAAS note a certificate.
-func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) error {
+// those of the state, but for the host that the pair is for, and those whose machines in MAAS note a
+// certificate.
+func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run, name string) error {
 	trusts := func(host, fingerprint string) error {
 		return &engine.Refusal{
 			Message: fmt.Sprintf("there is no key pair of the fleet here, and VM host %s trusts the certificate %s: a new pair would split the fleet", host, fingerprint),
@@ -157,8 +157,8 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 			Err: engine.ErrForbidden,
 		}
 	}
-	if host, fingerprint := run.TrustedCertificate(); fingerprint != "" {
-		return trusts(host, fingerprint)
+	if c := run.CertificateTrustedBeside(name); c.Fingerprint != "" {
+		return trusts(c.Host, c.Fingerprint)
 	}
 	hosts, err := b.Inventory.Hosts(ctx)
 	if errors.Is(err, engine.ErrGone) {
@@ -180,8 +180,8 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 		}
 		// A moved or imported host notes none, but the state may list one.
 		if m.MarkedBy() != "" && run.HostNames.IsPlanned(ctx, m.SystemID) {
-			if host, fingerprint := run.TrustedCertificate(); fingerprint != "" {
-				return trusts(host, fingerprint)
+			if c := run.CertificateTrustedBeside(name); c.Fingerprint != "" {
+				return trusts(c.Host, c.Fingerprint)
 			}
 		}
 	}

@@ -110,12 +110,12 @@ type hostPlan struct {
 }
 
 // planKeyPair warns of a key that cannot be used for this host. It plans to hand over a key
-// that is new to MAAS. A bad key is no error yet, because Terraform also plans the
-// configuration before it destroys.
+// that is new to MAAS. A bad key is mostly no error yet, because Terraform also plans the
+// configuration before it destroys, and the apply checks again.
 func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	key, err := b.Key.Load()
 	if p.state != nil {
-		p.run.NoteTrustedCertificate(p.state.Name.ValueString(), p.state.trustedCertificate())
+		p.run.NoteTrustedCertificate(p.state.trustedCertificate())
 	}
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.HasNoLedgerFile():
@@ -127,10 +127,10 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 		if err = client.AutomationError(); err == nil {
 			look, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 			defer cancel()
-			if err = otherFleetError(look, b, p.run); err != nil && !errors.Is(err, engine.ErrForbidden) {
+			if err = otherFleetError(look, b, p.run, p.plan.Name.ValueString()); err != nil && !errors.Is(err, engine.ErrForbidden) {
 				err = nil // the apply checks again
 			}
-			if _, known := p.run.TrustedCertificate(); err != nil && known != "" { // the apply knows nothing of the state
+			if err != nil && p.run.CertificateTrustedBeside(p.plan.Name.ValueString()).IsOnlyListed { // the apply does not know it
 				p.diags.AddError("Cannot create VM host "+p.plan.Name.ValueString(), diagnostics.ExplainError(err)+diagnostics.Paragraph(
 					"The plan stops here, before anything is made. "+client.DestroyAllHint))
 				return

@@ -40,7 +40,7 @@ func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	if doing != "create" {
 		return
 	}
-	if slices.ContainsFunc(found.Temporary, isAlreadyFinished) {
+	if r.client.Run.HasReadState() && slices.ContainsFunc(found.Temporary, isAlreadyFinished) {
 		r.client.Run.LostHosts.Add(p.plan.Name.ValueString())
 	}
 	r.client.Run.NoteNewHost()
@@ -56,13 +56,14 @@ func isAlreadyFinished(err error) bool {
 }
 
 // checkPlannedName looks for another VM host with the name that the plan gives this one. MAAS allows
-// that. Two VM hosts of one owner would have the same key, so the name of one is an error. The name of
-// any other is a warning: no VM can name its VM host by it.
+// that. Two VM hosts of one owner would have the same key: that is an error if the plan keeps the other
+// one's name. Else it is a warning, because a plan that comes later may free the name.
 func checkPlannedName(ctx context.Context, c *client.Client, b *client.Backend, p hostPlan) {
 	if !values.IsSet(p.plan.Name) || p.state != nil && p.state.Name.Equal(p.plan.Name) || p.isReplacement {
 		return
 	}
-	name, own := p.plan.Name.ValueString(), ""
+	name := p.plan.Name.ValueString()
+	own := c.Run.SystemIDInState("VM host " + name) // of a tainted host
 	if p.state != nil {
 		own = p.state.ID.ValueString()
 	}
@@ -71,23 +72,26 @@ func checkPlannedName(ctx context.Context, c *client.Client, b *client.Backend, 
 		return // other checks say that MAAS does not answer
 	}
 	for _, h := range hosts {
-		if h.Name != name || h.MachineID == own || h.MachineID == "" || c.Run.HostNames.IsFreed(ctx, h.MachineID, name) {
+		if h.Name != name || h.MachineID == own || h.MachineID == "" {
 			continue
 		}
+		planned, isPlanned := c.Run.HostNames.AwaitName(ctx, h.MachineID)
 		m, err := b.Machines.Machine(ctx, h.MachineID)
-		if err != nil {
-			return
+		if isPlanned && planned != name || err != nil {
+			continue
 		}
+		holder := fmt.Sprintf("machine %s (system id %s)", m.Hostname, m.SystemID)
 		switch isOwn := c.Owner.HostKey(name) == engine.Key(m.OwnerData[engine.KeyData]); {
 		case isOwn && p.state == nil: // it is an obstacle of its own
-		case isOwn:
+		case isOwn && isPlanned:
 			p.diags.AddAttributeError(path.Root("name"), "Cannot rename VM host "+p.state.Name.ValueString(), fmt.Sprintf(
-				"Another VM host of this owner has the name %s, on machine %s (system id %s). Nothing is changed. Give one of them another name. %s",
-				name, m.Hostname, m.SystemID, client.DestroyAllHint))
+				"Another VM host of this configuration has the name %s, on %s. Nothing is changed. Give one of them another name. %s", name, holder, client.DestroyAllHint))
+		case isOwn:
+			p.diags.AddAttributeWarning(path.Root("name"), "MAAS has another VM host "+name, fmt.Sprintf(
+				"It is on %s, and has the same owner. If this run does not rename or destroy it, choose another name. If the state of this configuration has lost it, import it first.", holder))
 		default:
 			p.diags.AddAttributeWarning(path.Root("name"), "MAAS has another VM host "+name, fmt.Sprintf(
-				"It is on machine %s (system id %s). MAAS allows two VM hosts of one name, but a VM cannot name its VM host by %q then: only by its id. "+
-					"If you can, choose another name.", m.Hostname, m.SystemID, name))
+				"It is on %s. MAAS allows two VM hosts of one name, but a VM cannot name its VM host by %q then: only by its id. If you can, choose another name.", holder, name))
 		}
 		return
 	}

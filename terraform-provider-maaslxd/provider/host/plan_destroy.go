@@ -77,16 +77,16 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	summary := fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name)
 	switch {
 	case len(stay) > 0:
-		l.diags.AddError(summary, fmt.Sprintf("%s would stay on it: %s. The plan stops here, before anything is destroyed.\n\nLet the plan remove "+
+		l.diags.AddError(summary, fmt.Sprintf("%s would stay on it: %s. The plan stops here, before anything is destroyed.\n\n%sLet the plan remove "+
 			"them, too: name the host by its id in vm_host of each VM, or, with placement, give each VM lifecycle { replace_triggered_by = "+
 			"[maaslxd_vm_host.NAME.id] } and depends_on. Or remove them from the configuration first. %s",
-			pluralize(len(stay), "VM"), strings.Join(stay, ", "), client.DestroyAllHint))
+			pluralize(len(stay), "VM"), strings.Join(stay, ", "), l.replacedText(), client.DestroyAllHint))
 	case len(others) > 0 && !l.isForced:
 		hint := "Delete or move them first. Or apply force_destroy = true before: then they are lost with the host."
 		if begun := r.client.ListBegunVMs(ctx, b, others); len(begun) > 0 {
 			hint = fmt.Sprintf("An apply of this configuration began %s, and was killed. Apply first: that takes them over. Then destroy. ", strings.Join(begun, ", ")) + hint
 		}
-		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs without a mark of this provider: %s. The plan stops here, before anything is destroyed.\n\n%s",
+		l.diags.AddError(summary, fmt.Sprintf("cannot remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is destroyed.\n\n%s",
 			l.name, strings.Join(others, ", "), l.replacedText()+hint))
 	case len(others) > 0 && !l.keepsMachine:
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
@@ -99,12 +99,14 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 
 // replacedText says what replaces a VM host that has VMs. Often an attribute is mistyped.
 func (l hostDestroy) replacedText() string {
-	if len(l.because) == 0 {
-		return ""
-	}
 	var names []string
 	for _, p := range l.because {
-		names = append(names, p.String())
+		if name := p.String(); name != "status" { // the host has failed
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	return fmt.Sprintf("The plan replaces it for a change of %s. If you want no new VM host, correct the configuration. ", strings.Join(names, ", "))
 }

@@ -35,7 +35,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	r.client.Run.NoteStateRead()
-	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.trustedCertificate())
+	r.client.Run.NoteTrustedCertificate(state.trustedCertificate())
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
 		diagnostics.ReportReadOrRemove(ctx, look, resp, "read "+withID, err)

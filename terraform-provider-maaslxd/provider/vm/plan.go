@@ -21,7 +21,11 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		r.planDestroy(ctx, req, &resp.Diagnostics)
 		return
 	}
-	p := vmPlan{diags: &resp.Diagnostics, newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost, isLostHost: func(name string) bool { return isLostHost(r.client, name) }, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM}
+	p := vmPlan{
+		diags: &resp.Diagnostics, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM,
+		newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost,
+		isLostHost: func(name string) bool { return r.client != nil && r.client.Run.LostHosts.Contains(name) },
+	}
 	values.DecodeState(ctx, tfsdk.State(req.Config), &p.config, p.diags)
 	values.DecodeState(ctx, tfsdk.State(req.Plan), &p.plan, p.diags)
 	if !req.State.Raw.IsNull() {
@@ -51,11 +55,6 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		}
 		r.notePlanForHost(&p)
 	}
-}
-
-// isLostHost tells whether this run would make a VM host that MAAS has: the state lacks it.
-func isLostHost(c *client.Client, name string) bool {
-	return c != nil && c.Run.LostHosts.Contains(name)
 }
 
 // notePlan records the plan for the other plans of the run.

@@ -273,9 +273,9 @@ func warnOutdatedSize(ctx context.Context, p *vmPlan) {
 	}
 	name := p.state.Name.ValueString()
 	p.diags.AddWarning("MAAS shows a former size of VM "+name, fmt.Sprintf(
-		"A former apply gave %s another size in LXD, which it still has: cores = %d, memory_mib = %d. The plan compares the configuration with what MAAS shows.\n\n"+
-			"Refresh VM host %s in MAAS, and plan again. The action maaslxd_vm_host_refresh does that, too.",
-		name, given.Cores, given.MemoryMiB, p.state.VMHostName.ValueString()))
+		"A former apply gave %s another size in LXD, which it still has: cores = %d, memory_mib = %d, disks of %v GB. The configuration has the former size, as MAAS shows it.\n\n"+
+			"Write the size that the VM has, or set composer = \"lxd\" in the provider block again. Once MAAS refreshes VM host %s, the former size replaces the VM, and its disks are lost.",
+		name, given.Cores, given.MemoryMiB, given.DisksGB, p.state.VMHostName.ValueString()))
 }
 
 // refuseOutdatedSize refuses a plan that would replace a VM for a size that it has: a former apply
