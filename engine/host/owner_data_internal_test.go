@@ -32,6 +32,9 @@ func TestAddressToNote(t *testing.T) {
 			if err != nil || got != tc.expect {
 				t.Errorf("%s\ngot %s, %v; want %s", tc.reason, got, err, tc.expect)
 			}
+			if e, err := registeredEndpoint(tc.ref, tc.want, m); err != nil || e.Address != tc.expect {
+				t.Errorf("%s\nThe LXD is asked at %s, %v; want %s", tc.reason, e.Address, err, tc.expect)
+			}
 		})
 	}
 }

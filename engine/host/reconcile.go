@@ -210,6 +210,16 @@ func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error)
 	return engine.Endpoint{Address: "https://" + net.JoinHostPort(ip, strconv.Itoa(port)), Project: want.Project}, nil
 }
 
+// registeredEndpoint is where the LXD of a registered host answers. The note of a finished or adopted host
+// counts: somebody may have registered it by an address that MAAS does not list for its machine.
+func registeredEndpoint(ref engine.Ref, want engine.HostSpec, m engine.Machine) (engine.Endpoint, error) {
+	noted := m.OwnerData[engine.AddressData]
+	if noted == "" || want.Address != "" || !want.Machine.Adopt && !ref.Finished {
+		return endpointOf(want, m)
+	}
+	return engine.Endpoint{Address: engine.Endpoint{Address: noted}.URL(), Project: want.Project}, nil
+}
+
 // addressOf is the address of the machine on the interface of its default gateway, else on its
 // bridge, else on the interface that it boots from. Otherwise it is the first one that MAAS
 // knows.

@@ -64,10 +64,13 @@ func (h *stepBase) checkServer(ctx context.Context, ref engine.Ref, want engine.
 	known := cmp.Or(pinnedFingerprint(m, ref, ""), record.ServerFingerprint)
 	atHand := want.Credentials.Fingerprint()
 	unproven := want.ServerFingerprint != "" && want.ServerFingerprint != m.OwnerData[engine.ServerFingerprintData]
-	e, err := endpointOf(want, m)
+	e, err := registeredEndpoint(ref, want, m)
 	switch {
 	case want.ServerFingerprint != "" && atHand == "":
-		return "", uncheckableCertificateError("the client certificate of the host is unknown")
+		return "", &engine.SpecError{
+			Field: fieldpath.New("server_fingerprint"), Message: "the certificate of the LXD cannot be checked: MAAS manages this VM host with a key pair of its own",
+			Hint: "Remove the fingerprint. It is recorded at the first contact after MAAS's upgrade to the version without VM hosts.", Err: engine.ErrInvalid,
+		}
 	case unproven && err != nil:
 		return "", fmt.Errorf("cannot ask the LXD of %s for its certificate: %w", vmHostName(want, m), err)
 	case h.Probe == nil, atHand == "", err != nil:
