@@ -155,7 +155,10 @@ func TestAccWorkflowMoveHostOnePair(t *testing.T) {
 		t.Errorf("it began: %+v", m)
 	}
 	w.configure(t, x.config(taken)) // a host does not stand in its own way
-	other.run(t, "plan", "-replace="+hostAddress, "-no-color")
+	cmd, out := other.command(t.Context(), "plan", "-replace="+hostAddress, "-no-color")
+	if err := cmd.Run(); err == nil || strings.Contains(out.String(), "split the fleet") || !strings.Contains(out.String(), "has VMs of others") {
+		t.Errorf("want only the VMs in the way, got %v:\n%s", err, out)
+	}
 }
 
 // TestAccWorkflowMoveHostKilled kills the apply of a move at each of its writes to the machine of a

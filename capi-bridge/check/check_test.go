@@ -324,7 +324,7 @@ func TestLXDRemote(t *testing.T) {
 		"Pool":      {reason: "No such pool.", args: []string{"--storage-pool", "fast"}, status: 1, says: []string{"FAIL  there is no storage pool fast; LXD has default"}},
 		"Bridge":    {reason: "No such bridge.", args: []string{"--network-bridge", "br9"}, status: 1, says: []string{"FAIL  there is no bridge br9; the machine has maasbr0"}},
 		"Untrusted": {reason: "Nobody told it.", model: func(m *sim.Model) { m.Hosts[0].TrustedCertificates = nil }, status: 1, says: []string{"does not trust"}},
-		"Other":     {reason: "Another server answers.", args: []string{"--server-fingerprint", strings.Repeat("ab", 32)}, status: 1, says: []string{"shows the certificate", "but is known by"}},
+		"Other":     {reason: "Another server answers.", args: []string{"--server-fingerprint", strings.Repeat("ab", 32)}, status: 1, says: []string{"shows the certificate", "but is known by", "accept it: --server-fingerprint "}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

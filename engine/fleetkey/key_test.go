@@ -87,6 +87,9 @@ func TestParseKeyPair(t *testing.T) {
 	}
 }
 
+// oneLine is a text without its line breaks.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -109,6 +112,10 @@ func TestParseRefuses(t *testing.T) {
 		"EncryptedOldWay":  {"A passphrase cannot be asked for.", key.Certificate, old, keyField, "passphrase"},
 		"Expired":          {"LXD refuses it, without saying why.", oldCertificate, oldKey, certField, "expired on " + now.Add(-24*time.Hour).UTC().Format(time.DateOnly)},
 		"NotYet":           {"A clock is wrong.", earlyCertificate, earlyKey, certField, "not valid before"},
+		"WholeFileAlone":   {"One variable has the whole file, and the other is empty.", key.Certificate + key.Key, "", keyField, "is not set"},
+		"OneLine":          {"The secret lost its line breaks.", oneLine(key.Certificate), key.Key, certField, "without its line breaks"},
+		"OneLineKey":       {"The secret lost its line breaks.", key.Certificate, oneLine(key.Key), keyField, "without its line breaks"},
+		"OneLineFile":      {"Both variables have the whole file.", oneLine(key.Certificate + key.Key), oneLine(key.Certificate + key.Key), certField, "without its line breaks"},
 		"CertificateAsKey": {"The public half twice.", key.Certificate, key.Certificate, keyField, "holds no private key"},
 	}
 	for name, tc := range cases {

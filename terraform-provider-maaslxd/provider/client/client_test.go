@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
@@ -68,4 +71,28 @@ func matchesErrorText(err error, text string) bool {
 		return text == "" && err == nil
 	}
 	return strings.Contains(err.Error(), text)
+}
+
+// TestWarnUnconfigured: a shell without the variables of MAAS plans as if all were well, so a plan warns
+// once. A provider block that depends on another resource is not known yet, which is no mistake.
+func TestWarnUnconfigured(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		settings Settings
+		want     int
+	}{
+		"Missing": {Settings{}, 1},
+		"Unknown": {Settings{IsUnknown: true}, 0},
+	} {
+		c, err := New(tc.settings, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var diags diag.Diagnostics
+		c.NotePlanned("VM ", types.StringValue("web"), ActionChange, &diags)
+		c.NotePlanned("VM ", types.StringValue("api"), ActionCreate, &diags)
+		if diags.HasError() || diags.WarningsCount() != tc.want {
+			t.Errorf("%s: %v", title, diags)
+		}
+	}
 }

@@ -40,7 +40,7 @@ func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	if doing != "create" {
 		return
 	}
-	if r.client.Run.HasReadState() && slices.ContainsFunc(found.Temporary, isAlreadyFinished) {
+	if slices.ContainsFunc(found.Temporary, isAlreadyFinished) {
 		r.client.Run.LostHosts.Add(p.plan.Name.ValueString())
 	}
 	r.client.Run.NoteNewHost()

@@ -21,11 +21,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		r.planDestroy(ctx, req, &resp.Diagnostics)
 		return
 	}
-	p := vmPlan{
-		diags: &resp.Diagnostics, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM,
-		newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost,
-		isLostHost: func(name string) bool { return r.client != nil && r.client.Run.LostHosts.Contains(name) },
-	}
+	p := newVMPlan(r, &resp.Diagnostics)
 	values.DecodeState(ctx, tfsdk.State(req.Config), &p.config, p.diags)
 	values.DecodeState(ctx, tfsdk.State(req.Plan), &p.plan, p.diags)
 	if !req.State.Raw.IsNull() {
@@ -54,6 +50,17 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 			r.checkAgainstMAAS(ctx, p)
 		}
 		r.notePlanForHost(&p)
+	}
+}
+
+// newVMPlan is an empty plan with the questions that it asks MAAS and the other plans of the run.
+func newVMPlan(r *vmResource, diags *diag.Diagnostics) vmPlan {
+	return vmPlan{
+		diags: diags, listSubnets: r.client.Subnets, listHosts: r.listHosts, makesVMsInLXD: r.makesVMsInLXD, readPower: r.readPower, observeVM: r.observeVM,
+		newHostName: r.client.NewHostName, destroysHost: r.client.DestroysHost,
+		isLostHost: func(name string) bool { // without a refresh, the plan of a tainted VM host does not tell that the state has it
+			return r.client != nil && r.client.Run.HasReadState() && r.client.Run.LostHosts.Contains(name)
+		},
 	}
 }
 
