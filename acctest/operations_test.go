@@ -88,6 +88,7 @@ const (
 	nextPair  = "Make the next pair"
 	showPair  = "When does the pair expire?"
 	swapPairs = "Put the next pair in the place of the current one"
+	backPairs = "Put the former pair back"
 )
 
 // TestOperationsNextPair makes a pair as the page says. The provider accepts it
@@ -136,6 +137,50 @@ func keepsFormerPair(t *testing.T, folder, former string) {
 	key, err := fleetkey.LoadFile(filepath.Join(folder, "lxd-client-former.pem"), time.Now())
 	if err != nil || key.Fingerprint != former {
 		t.Errorf("the former pair is %s, %v, want %s", key.Fingerprint, err, former)
+	}
+}
+
+// TestOperationsPairBack puts the former pair back twice, as the page says. The second time moves
+// nothing, and both pairs are still there. A next pair that exists is not overwritten.
+func TestOperationsPairBack(t *testing.T) {
+	t.Parallel()
+	needsOpenSSL(t)
+	folder := t.TempDir()
+	fingerprint := func(name string) string {
+		t.Helper()
+		key, err := fleetkey.LoadFile(filepath.Join(folder, name), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.Fingerprint
+	}
+	runGuideBlock(t, folder, nextPair)
+	runGuideBlock(t, folder, swapPairs)
+	former := fingerprint(fleetkey.KeyFile)
+	runGuideBlock(t, folder, nextPair)
+	next := fingerprint(fleetkey.NextKeyFile)
+	runGuideBlock(t, folder, swapPairs)
+	runGuideBlock(t, folder, nextPair)
+	other := fingerprint(fleetkey.NextKeyFile)
+	wantNothingMoved := func() {
+		t.Helper()
+		if said := runGuideBlock(t, folder, backPairs); said != "nothing was moved\n" {
+			t.Errorf("it says %q", said)
+		}
+	}
+	wantNothingMoved()
+	if a, b, c := fingerprint("lxd-client-former.pem"), fingerprint(fleetkey.KeyFile), fingerprint(fleetkey.NextKeyFile); a != former || b != next || c != other {
+		t.Errorf("the former, current and next pair are %s, %s and %s, want %s, %s and %s", a, b, c, former, next, other)
+	}
+	if err := os.Remove(filepath.Join(folder, fleetkey.NextKeyFile)); err != nil {
+		t.Fatal(err)
+	}
+	if said := runGuideBlock(t, folder, backPairs); said != "" {
+		t.Errorf("it says %q", said)
+	}
+	wantNothingMoved()
+	if a, b := fingerprint(fleetkey.KeyFile), fingerprint(fleetkey.NextKeyFile); a != former || b != next {
+		t.Errorf("the current and next pair are %s and %s, want %s and %s", a, b, former, next)
 	}
 }
 
@@ -245,7 +290,7 @@ func TestAccOperationsUnfinished(t *testing.T) {
 			runGuideBlock(t, x.folder, swapPairs)
 			w.wantFailure(t, "It was deployed with the former pair.", []string{"was deployed to trust the client certificate", former}, "apply", "-auto-approve", "-no-color")
 			if back {
-				runGuideBlock(t, x.folder, "Put the former pair back")
+				runGuideBlock(t, x.folder, backPairs)
 			} else {
 				runGuideBlock(t, x.folder, "The certificate of the former pair")
 				w.configure(t, x.configWithProbe("direct", hostTrusting(filepath.Join(x.folder, "lxd-client-former.crt"), createWithin6s)))
