@@ -140,6 +140,8 @@ const (
 	WayAdoptVMs Way = "adopt-VMs"
 	// WayComposeInLXD is to let VMs be made in LXD itself.
 	WayComposeInLXD Way = "compose-in-LXD"
+	// WayComposeAgain is to let VMs be made in LXD itself again, if that was so before.
+	WayComposeAgain Way = "compose-in-LXD-again"
 	// WayAskLXD is to let the LXD be asked, if MAAS has no VM hosts.
 	WayAskLXD Way = "ask-LXD"
 	// WayMakeHostFirst is to make a VM host before the VM, if the same run makes both.
@@ -157,7 +159,7 @@ const (
 // AllWays are the ways that a front end must know.
 var AllWays = []Way{
 	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayImportLost, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
-	WayComposeInLXD, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayTakeSnapshot, WayInsecureKey,
+	WayComposeInLXD, WayComposeAgain, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayTakeSnapshot, WayInsecureKey,
 }
 
 // ForMachine is the way for the machine with a system id.

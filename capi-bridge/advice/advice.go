@@ -19,6 +19,7 @@ var ways = map[engine.Way]string{
 	engine.WayMakeHostFirst:   "",
 	engine.WayAdoptVMs:        "Or register the host in MAAS yourself.",
 	engine.WayComposeInLXD:    "Or start the manager with --composer=lxd, which makes VMs in LXD itself.",
+	engine.WayComposeAgain:    "If this manager made them with --composer=lxd, set that again.",
 	engine.WayAskLXD:          "Start the manager with --composer=auto, which asks the LXD.",
 	engine.WayDeleteToRelease: "Delete the Machine of the cluster to release it.",
 	engine.WayOtherName:       "Choose another name.",

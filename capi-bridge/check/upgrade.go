@@ -78,7 +78,7 @@ type rehearsal struct {
 
 func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 	if !can.VMHosts {
-		return r.checkHostMachines(ctx)
+		return r.checkHostMachines(ctx, nil)
 	}
 	hosts, err := r.client.Hosts.Hosts(ctx)
 	if err != nil {
@@ -106,16 +106,20 @@ func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 		}
 	}
 	r.reportOK("%d VM hosts and %d VMs were looked at", len(hosts), len(vms))
-	return nil
+	return r.checkHostMachines(ctx, hosts)
 }
 
-// checkHostMachines checks the hosts of a MAAS that no longer has VM hosts.
-func (r *rehearsal) checkHostMachines(ctx context.Context) error {
+// checkHostMachines checks the hosts of which MAAS has no VM host: those made in LXD itself, or all of a MAAS
+// that no longer has VM hosts.
+func (r *rehearsal) checkHostMachines(ctx context.Context, known []engine.VMHost) error {
 	machines, err := r.client.Machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
 	if err != nil {
 		return err
 	}
 	for _, m := range machines {
+		if slices.ContainsFunc(known, func(h engine.VMHost) bool { return h.MachineID == m.SystemID }) {
+			continue
+		}
 		record, ok := m.HostRecord()
 		if !ok {
 			r.reportFailure(fmt.Sprintf("machine %s has the tag %s but records no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which records the address. If there is none, "+recordByHand)

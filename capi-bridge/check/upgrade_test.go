@@ -104,6 +104,21 @@ func TestCheckUpgrade(t *testing.T) {
 				"note  VM host node1: the certificate of its LXD is not recorded", "trusts the key pair for project maas", "ok    1 VM hosts and 0 VMs", "check upgrade: passed\n",
 			},
 		},
+		"MadeInLXD": {
+			reason: "The machine notes a host of which MAAS has no VM host.",
+			model:  func(m *sim.Model) { m.Machines = append(m.Machines, sim.MachineModel{Hostname: "inlxd"}) },
+			first: func(t *testing.T, x testSite, c *maas.Client) {
+				noted(nil)(t, x, c)
+				h, record := onlyHost(t, c)
+				found, err := c.Machines.MachinesNamed(t.Context(), "inlxd")
+				if err != nil || len(found) != 1 {
+					t.Fatalf("%+v, %v", found, err)
+				}
+				record.Name, h.MachineID = "inlxd", found[0].SystemID
+				noteHostRecord(t, c, h, record)
+			},
+			says: []string{"ok    1 VM hosts and 0 VMs", "ok    VM host inlxd: machine inlxd (", "VM host inlxd: its LXD", asksLXD, "check upgrade: passed\n"},
+		},
 		"NothingNoted": {
 			reason: "Registered by hand.", status: setting.CodeFailed,
 			says: []string{"FAIL  VM host node1: MAAS would drop values that its machine node1 (", "the tag maaslxd-host; the address of the LXD", "Import it as a maaslxd_vm_host and apply. Or write the records by hand", asksLXD},

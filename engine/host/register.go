@@ -166,8 +166,8 @@ func (h *registrationSteps) checkInstances(ctx context.Context, want engine.Host
 	case server != nil && len(server.Instances) > 0:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("project %q of the LXD at %s holds instances already: %s", want.Project, e.Address, strings.Join(server.Instances, ", ")),
-			Hint:    "MAAS would take them over and power-cycle them. Delete them, or move them to another project.",
-			Ways:    []engine.Way{engine.WayAdoptVMs}, Err: engine.ErrConflict,
+			Hint:    "MAAS would take them over and power-cycle them. If others made them, delete them or move them to another project.",
+			Ways:    []engine.Way{engine.WayComposeAgain, engine.WayAdoptVMs}, Err: engine.ErrConflict,
 		}
 	}
 	return nil

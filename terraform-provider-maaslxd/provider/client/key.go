@@ -148,7 +148,7 @@ func (k *FleetKey) credentials(context.Context) (engine.Credentials, error) {
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("the fleet's key pair is not here: %v", err),
 			Hint: "VMs are made in LXD itself with the key pair that the hosts trust. Give it as lxd_client_cert and lxd_client_key, restore it beside " +
-				"the ledger, or use the ledger that it was made beside.",
+				"the ledger, or use the ledger that it was made beside. If there never was one, make it: " + diagnostics.GuideURL("migrating", "give-the-moved-vm-hosts-a-key-pair") + ".",
 			Err: engine.ErrForbidden,
 		}
 	}

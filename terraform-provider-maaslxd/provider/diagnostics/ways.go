@@ -16,6 +16,7 @@ var ways = map[engine.Way]string{
 	engine.WayLoseContents:    "Or set force_destroy, if everything on it may be lost.",
 	engine.WayAdoptVMs:        "Or set adopt_existing_vms, if you want that.",
 	engine.WayComposeInLXD:    `Or set composer = "lxd", which makes VMs in LXD itself. Read first when you can go back: ` + GuideURL("moving-off-vm-hosts", "move-before-the-upgrade") + ".",
+	engine.WayComposeAgain:    `If this provider made them with composer = "lxd", set that again.`,
 	engine.WayAskLXD:          `Set composer = "auto", which asks the LXD.`,
 	engine.WayMakeHostFirst:   "If such a VM host is still to be made, give the VM depends_on = [maaslxd_vm_host.NAME]. Terraform then makes the VM host first.",
 	engine.WayDeleteToRelease: "Destroy it to release it.",
