@@ -214,7 +214,13 @@ func TestCheckUpgrade(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newTestSite(t, func(m *sim.Model) { registerHost(m); m.MAASVersion = sim.Version37 })
+			x := newTestSite(t, func(m *sim.Model) {
+				registerHost(m)
+				m.MAASVersion = sim.Version37
+				if tc.model != nil {
+					tc.model(m)
+				}
+			})
 			c := x.newClient(t)
 			if tc.first != nil {
 				tc.first(t, x, c)
