@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // newCIRunner is a throw-away CI runner. Nothing of its home is kept, and
@@ -71,6 +74,16 @@ resource "maaslxd_vm_host" "second" {
 	fails(w.newCIRunner(t, false), `kvm1 trusts the certificate a new pair would split the fleet`)
 	if m := x.findMachine(t, "node2"); m.StatusName != "Ready" || m.Owner != "" {
 		t.Errorf("it began: %+v", m)
+	}
+
+	// A pair of another fleet is told, as when two secrets are mixed up.
+	stranger, err := fleetkey.New(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.configure(t, config(fmt.Sprintf("lxd_client_cert = %q\n  lxd_client_key = %q", stranger.Certificate, stranger.Key), `tags = ["x"]`)+second)
+	if out := unwrapMessage(w.newCIRunner(t, true).run(t, "plan", "-no-color")); !wordsPattern("Warning: The VM hosts of this MAAS trust another key pair node1 trusts the certificate the pair at hand is " + stranger.Fingerprint).MatchString(out) {
+		t.Errorf("want a warning of the other pair, got:\n%s", out)
 	}
 
 	// With the pair given, everything works.

@@ -188,6 +188,36 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run, na
 	return nil
 }
 
+// warnOtherPair warns, once in a run, of a new host that would trust a pair which no VM host of this MAAS
+// notes. In a CI job, two secrets are easily mixed up.
+func warnOtherPair(ctx context.Context, b *client.Backend, run *client.Run, fingerprint string, diags *diag.Diagnostics) {
+	if fingerprint == "" || !run.WantsPlanCheck(false) || !run.ClaimWarning("check for another pair") {
+		return
+	}
+	look, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
+	defer cancel()
+	machines, err := b.Machines.MachinesWhere(look, engine.MachineFilter{Tags: []string{engine.HostTag}})
+	if err != nil {
+		return // other checks say that MAAS does not answer
+	}
+	var other engine.Machine
+	for _, m := range machines {
+		switch m.TrustedFingerprint() {
+		case fingerprint:
+			return
+		case "":
+		default:
+			other = m
+		}
+	}
+	if other.SystemID != "" {
+		diags.AddWarning("The VM hosts of this MAAS trust another key pair", fmt.Sprintf(
+			"The VM host on machine %s trusts the certificate %s, and the pair at hand is %s. Two pairs split the fleet: then nobody can manage all VM hosts with one of them.\n\n"+
+				"Give the fleet's key pair as lxd_client_cert and lxd_client_key. If these VM hosts are a fleet of their own, or if you are changing the pair, go on.",
+			other.Hostname, other.TrustedFingerprint(), fingerprint))
+	}
+}
+
 // warnNextKeyPair warns, once in a run, that new hosts also trust the next pair beside the
 // ledger. The owner of that pair gets access to them.
 func warnNextKeyPair(r *client.Run, key *client.FleetKey, next []string, diags *diag.Diagnostics) {

@@ -148,6 +148,9 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 		return
 	}
 	warnExpiry(key, p.diags)
+	if p.state == nil {
+		warnOtherPair(ctx, b, p.run, key.Fingerprint, p.diags)
+	}
 	if p.state != nil && values.IsSet(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
 		p.plan.Fingerprint = types.StringUnknown()
 	}
