@@ -43,7 +43,7 @@ func TestAccHostBadLXD(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			body: here, want: `project "maas" of the LXD at holds instances already: precious. Delete them, or move them set adopt_existing_vms`,
+			body: here, want: `project "maas" of the LXD at holds instances already: precious. delete them or move them composer = "lxd" set adopt_existing_vms`,
 		},
 		"TooOld": {
 			reason: "This LXD lacks features that MAAS needs to make VMs.", world: withLXDOfVersion("4.0.9"), probe: "direct", before: trusting,

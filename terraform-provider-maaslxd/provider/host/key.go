@@ -190,8 +190,8 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run, na
 
 // warnOtherPair warns, once in a run, of a new host that would trust a pair which no VM host of this MAAS
 // notes. In a CI job, two secrets are easily mixed up.
-func warnOtherPair(ctx context.Context, b *client.Backend, run *client.Run, fingerprint string, diags *diag.Diagnostics) {
-	if fingerprint == "" || !run.WantsPlanCheck(false) || !run.ClaimWarning("check for another pair") {
+func (p *hostPlan) warnOtherPair(ctx context.Context, b *client.Backend, fingerprint string) {
+	if p.state != nil || fingerprint == "" || !p.run.WantsPlanCheck(false) || !p.run.ClaimWarning("check for another pair") {
 		return
 	}
 	look, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
@@ -211,7 +211,7 @@ func warnOtherPair(ctx context.Context, b *client.Backend, run *client.Run, fing
 		}
 	}
 	if other.SystemID != "" {
-		diags.AddWarning("The VM hosts of this MAAS trust another key pair", fmt.Sprintf(
+		p.diags.AddWarning("The VM hosts of this MAAS trust another key pair", fmt.Sprintf(
 			"The VM host on machine %s trusts the certificate %s, and the pair at hand is %s. Two pairs split the fleet: then nobody can manage all VM hosts with one of them.\n\n"+
 				"Give the fleet's key pair as lxd_client_cert and lxd_client_key. If these VM hosts are a fleet of their own, or if you are changing the pair, go on.",
 			other.Hostname, other.TrustedFingerprint(), fingerprint))

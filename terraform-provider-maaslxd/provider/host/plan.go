@@ -139,8 +139,7 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	}
 	if err == nil && p.state == nil {
 		err = b.Key.CheckTransport()
-	}
-	if err == nil && p.state != nil {
+	} else if err == nil {
 		err = p.state.checkTrustsKey(key, p.plan.trustedCertificates(ctx, p.diags)...)
 	}
 	if err != nil {
@@ -148,9 +147,7 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 		return
 	}
 	warnExpiry(key, p.diags)
-	if p.state == nil {
-		warnOtherPair(ctx, b, p.run, key.Fingerprint, p.diags)
-	}
+	p.warnOtherPair(ctx, b, key.Fingerprint)
 	if p.state != nil && values.IsSet(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
 		p.plan.Fingerprint = types.StringUnknown()
 	}
