@@ -124,17 +124,14 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 		p.warnKeyLost(ctx, b)
 		return
 	case errors.Is(err, engine.ErrNotFound): // the create makes it
-		if err = client.AutomationError(); err == nil {
-			look, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
-			defer cancel()
-			if err = otherFleetError(look, b, p.run, p.plan.Name.ValueString()); err != nil && !errors.Is(err, engine.ErrForbidden) {
-				err = nil // the apply checks again
-			}
-			if err != nil && p.run.CertificateTrustedBeside(p.plan.Name.ValueString()).IsOnlyListed { // the apply does not know it
-				p.diags.AddError("Cannot create VM host "+p.plan.Name.ValueString(), diagnostics.ExplainError(err)+diagnostics.Paragraph(
-					"The plan stops here, before anything is made. "+client.DestroyAllHint))
-				return
-			}
+		look, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
+		defer cancel()
+		if err = otherFleetError(look, b, p.run, p.plan.Name.ValueString()); !errors.Is(err, engine.ErrForbidden) {
+			err = client.AutomationError() // the apply looks for another fleet again
+		} else if p.run.CertificateTrustedBeside(p.plan.Name.ValueString()).IsOnlyListed { // the apply does not know it
+			p.diags.AddError("Cannot create VM host "+p.plan.Name.ValueString(), diagnostics.ExplainError(err)+diagnostics.Paragraph(
+				"The plan stops here, before anything is made. "+client.DestroyAllHint))
+			return
 		}
 	}
 	if err == nil && p.state == nil {
