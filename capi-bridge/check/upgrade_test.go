@@ -106,7 +106,9 @@ func TestCheckUpgrade(t *testing.T) {
 		},
 		"MadeInLXD": {
 			reason: "The machine notes a host of which MAAS has no VM host.",
-			model:  func(m *sim.Model) { m.Machines = append(m.Machines, sim.MachineModel{Hostname: "inlxd", Status: "Deployed"}) },
+			model: func(m *sim.Model) {
+				m.Machines = append(m.Machines, sim.MachineModel{Hostname: "inlxd", Status: "Deployed"})
+			},
 			first: func(t *testing.T, x testSite, c *maas.Client) {
 				noted(nil)(t, x, c)
 				h, record := onlyHost(t, c)
