@@ -78,7 +78,7 @@ type rehearsal struct {
 
 func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 	if !can.VMHosts {
-		return r.checkHostMachines(ctx, nil)
+		return r.checkHostMachines(ctx, can, nil)
 	}
 	hosts, err := r.client.Hosts.Hosts(ctx)
 	if err != nil {
@@ -106,15 +106,18 @@ func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 		}
 	}
 	r.reportOK("%d VM hosts and %d VMs were looked at", len(hosts), len(vms))
-	return r.checkHostMachines(ctx, hosts)
+	return r.checkHostMachines(ctx, can, hosts)
 }
 
 // checkHostMachines checks the hosts of which MAAS has no VM host: those made in LXD itself, or all of a MAAS
 // that no longer has VM hosts.
-func (r *rehearsal) checkHostMachines(ctx context.Context, known []engine.VMHost) error {
+func (r *rehearsal) checkHostMachines(ctx context.Context, can engine.Capabilities, known []engine.VMHost) error {
 	machines, err := r.client.Machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
 	if err != nil {
 		return err
+	}
+	if len(machines) == 0 && !can.VMHosts {
+		r.reportSkipped("no machine has the tag "+engine.HostTag+", so no VM host was looked at", "If this fleet has VM hosts, "+recordByHand)
 	}
 	for _, m := range machines {
 		if slices.ContainsFunc(known, func(h engine.VMHost) bool { return h.MachineID == m.SystemID }) {

@@ -207,6 +207,14 @@ func TestCheckUpgrade(t *testing.T) {
 			},
 			says: []string{"note  this MAAS no longer has VM hosts", "ok    VM host node1: machine node1 (", "trusts the key pair"},
 		},
+		"GoneUnmarked": {
+			reason: "Nobody recorded the VM host before the upgrade.", first: func(t *testing.T, x testSite, c *maas.Client) {
+				if err := x.Upgrade(); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"skip  no machine has the tag maaslxd-host", "passed, with 1 skipped"},
+		},
 		"User": {
 			reason: "Only an administrator sees the power parameters.", env: map[string]string{"MAAS_API_KEY": sim.DefaultUserKey}, status: setting.CodeFailed,
 			says: []string{"is not an administrator"},
