@@ -88,11 +88,12 @@ func (r HostRecord) OwnerData() map[string]string {
 	return map[string]string{
 		nameData: r.Name, AddressData: r.Address, ProjectData: r.Project, zoneData: r.Zone, poolData: r.Pool,
 		tagsData: strings.Join(r.Tags, ","), storagePoolData: r.DefaultStoragePool,
-		cpuOvercommitData: ratio(r.CPUOvercommit), memoryOvercommitData: ratio(r.MemoryOvercommit),
+		cpuOvercommitData: RatioText(r.CPUOvercommit), memoryOvercommitData: RatioText(r.MemoryOvercommit),
 	}
 }
 
-func ratio(r float64) string {
+// RatioText is an over-commit ratio as owner data; empty: none is noted.
+func RatioText(r float64) string {
 	if r == 0 {
 		return ""
 	}

@@ -246,22 +246,14 @@ func missingInRecord(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list
 		{"name", h.Name, record.Name}, {"project", e.Project, record.Project}, {"zone", h.Zone, record.Zone}, {"pool", h.Pool, record.Pool},
 		{"default storage pool", h.DefaultPool(), record.DefaultStoragePool},
 		{"tags", sortedWords(h.Tags), sortedWords(record.Tags)},
-		{"over-commit of cores", ratioText(h.CPUOvercommit), ratioText(record.CPUOvercommit)},
-		{"over-commit of memory", ratioText(h.MemoryOvercommit), ratioText(record.MemoryOvercommit)},
+		{"over-commit of cores", engine.RatioText(h.CPUOvercommit), engine.RatioText(record.CPUOvercommit)},
+		{"over-commit of memory", engine.RatioText(h.MemoryOvercommit), engine.RatioText(record.MemoryOvercommit)},
 	} {
 		if each.has != each.noted {
 			list = append(list, fmt.Sprintf("%s %s (recorded: %s)", each.what, cmp.Or(each.has, "none"), cmp.Or(each.noted, "none")))
 		}
 	}
 	return list
-}
-
-// ratioText is empty if no ratio is recorded.
-func ratioText(ratio float64) string {
-	if ratio == 0 {
-		return ""
-	}
-	return fmt.Sprint(ratio)
 }
 
 func sortedWords(words []string) string {
