@@ -129,9 +129,6 @@ func waitForLXD(c *lxd.Call, plan callPlan) error {
 	case world.ConditionSlow:
 		delay += driver.SlowDelay
 	}
-	if delay <= 0 {
-		return nil
-	}
 	return pauseCall(c.World, c.Ctx, delay)
 }
 

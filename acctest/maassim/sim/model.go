@@ -245,7 +245,8 @@ func (f FirstBoot) isValid() bool {
 // can still see it. It ends after the first read of the machine that shows it, and not
 // before a power action that it waits for. In a file each latency is a text like "300ms".
 type Latency struct {
-	// Call is added to every call. Flag: -call.
+	// Call is added to every call: half of it before the call has an effect, half after.
+	// The simulator's own work for a read counts into the second half. Flag: -call.
 	Call time.Duration
 	// Compose is half LXD's time to create a VM, and half the time until MAAS has saved
 	// it. With zero, nothing else can happen during a compose. Flag: -compose.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -61,6 +62,24 @@ func replaceTimestamp(to string) func(string) string {
 		before, _, _ := strings.Cut(h, `oauth_timestamp="`)
 		return before + `oauth_timestamp="` + to + `"`
 	}
+}
+
+// TestCallTakesItsTime has an effect after half of the call's latency, and the answer after
+// all of it.
+func TestCallTakesItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newMAASClient(t, sim.Model{Latency: sim.Latency{Call: 20 * time.Millisecond}})
+		began, written := time.Now(), make(chan outcome, 1)
+		go func() { written <- c.call("POST", "zones/", "name=north") }()
+		time.Sleep(5 * time.Millisecond)
+		early := c.call("GET", "zones/north/")
+		if took := time.Since(began); took != 25*time.Millisecond {
+			t.Errorf("a read that began after 5 ms was answered after %v, not 25 ms", took)
+		}
+		wantStatus(t, early, 200, "north")
+		wantStatus(t, <-written, 200, "north")
+	})
 }
 
 // TestHMAC signs as RFC 5849 demands, with a query and an urlencoded body. The body of a

@@ -29,6 +29,22 @@ func signedRequest(method, path string, form url.Values, nonce int) *http.Reques
 	return r
 }
 
+// TestReadsWorkCounts counts the simulator's own work for a read into the call's latency,
+// and that for a write beside it.
+func TestReadsWorkCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Sim{region: &region{model: Model{Latency: Latency{Call: 20 * time.Millisecond}}}}
+		began := time.Now()
+		time.Sleep(4 * time.Millisecond)
+		for method, want := range map[string]time.Duration{http.MethodGet: 6 * time.Millisecond, http.MethodPost: 10 * time.Millisecond} {
+			if got := s.answerDelay(&request.Call{Method: method}, began); got != want {
+				t.Errorf("after 4 ms of work, the answer to a %s waits %v, not %v", method, got, want)
+			}
+		}
+	})
+}
+
 // TestBugCostsOneCall calls a handler that panics. That call answers 500, and the next one
 // is served.
 func TestBugCostsOneCall(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
@@ -73,21 +74,23 @@ func (s *Sim) exchangeCall(r *http.Request) (rest.Reply, error) {
 	c.FieldOrder = order
 	c.BodyRefusal = unreadable
 	plan := s.beginCall(c, r)
-	if plan.delay > 0 {
-		if err := pauseCall(c.World, r.Context(), plan.delay); err != nil {
-			s.journal.noteLostCall(plan.entry)
-			return rest.Reply{}, err
-		}
+	if err := pauseCall(c.World, r.Context(), plan.delay); err != nil {
+		s.journal.noteLostCall(plan.entry)
+		return rest.Reply{}, err
 	}
 	if plan.before != nil {
 		return s.breakCall(r.Context(), c, plan, plan.before)
 	}
-	done := make(chan rest.Reply, 1)
+	began, done := time.Now(), make(chan rest.Reply, 1)
 	go func() { done <- s.runCall(c, r) }()
 	select {
 	case rep := <-done:
 		if plan.after != nil {
 			return s.breakCall(r.Context(), c, plan, plan.after)
+		}
+		if err := pauseCall(c.World, r.Context(), s.answerDelay(c, began)); err != nil {
+			s.journal.noteLostCall(plan.entry)
+			return rest.Reply{}, err
 		}
 		if rep.Lost {
 			s.journal.noteLostCall(plan.entry)
@@ -114,8 +117,19 @@ func (s *Sim) beginCall(c *request.Call, r *http.Request) callPlan {
 	plan := s.faultSet.planCall(c)
 	planRandomFaults(c.World.FaultSource, c, &plan)
 	plan.entry = s.journal.noteCall(c, r)
-	plan.delay += s.model.Latency.Call
+	plan.delay += s.model.Latency.Call / 2
 	return plan
+}
+
+// answerDelay is the second half of [Latency.Call]: the answer's way to the client. The
+// simulator's own work for a read counts into it, so a read takes as long on a slow
+// machine as on a fast one. The time of a write is part of the model.
+func (s *Sim) answerDelay(c *request.Call, began time.Time) time.Duration {
+	delay := s.model.Latency.Call - s.model.Latency.Call/2
+	if c.Method == http.MethodGet {
+		delay -= time.Since(began)
+	}
+	return delay
 }
 
 // runCall runs the call in the world in which it began. A panic is a bug of the simulator:
