@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
@@ -97,6 +99,46 @@ func TestAccWorkflowHostReplaced(t *testing.T) {
 				if before[name] == id {
 					t.Errorf("%s is still the former one", name)
 				}
+			}
+		})
+	}
+}
+
+// TestAccWorkflowHostMarksDeleted deletes the owner data of a VM host's machine by hand. The
+// apply writes the marks again, and all VMs stay.
+func TestAccWorkflowHostMarksDeleted(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		more  []string
+		after string // the machine's status after a destroy
+	}{
+		"Installed": {more: []string{deployNoble}, after: "Ready"},
+		"Adopted":   {more: []string{`adopt = true`, `adopt_existing_vms = true`}, after: "Deployed"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetalTarget(t)
+			if title == "Adopted" {
+				newWorkspace(t, x.config(hostOnNode1())).run(t, "apply", "-auto-approve", "-no-color")
+				x.forgetVMHost(t, "kvm1")
+				x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+			}
+			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", tc.more...)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			before := x.systemIDs(t, vmsOfHost...)
+			x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+			out := unwrapMessage(w.run(t, "plan", "-no-color"))
+			if !wordsPattern(`Plan: 0 to add, 1 to change, 0 to destroy VM host kvm-1 has lost its marks`).MatchString(out) {
+				t.Errorf("want a plan that only writes the marks, and a warning, got:\n%s", out)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			if diff := cmp.Diff(before, x.systemIDs(t, vmsOfHost...)); diff != "" {
+				t.Errorf("VMs were made anew (-before +after):\n%s", diff)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if m := x.findMachine(t, "node1"); m.StatusName != tc.after || m.HostedHosts != "" || len(x.instances()) != 0 {
+				t.Errorf("want it %s, without VM host and VMs, got %+v and %+v", tc.after, m, x.instances())
 			}
 		})
 	}

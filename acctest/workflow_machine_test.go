@@ -131,6 +131,29 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowMachineMarksDeleted deletes the owner data of a machine by hand. The apply
+// writes the marks again, and does not deploy it again.
+func TestAccWorkflowMachineMarksDeleted(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	id := w.systemID(t)
+	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Plan: 0 to add, 1 to change, 0 to destroy Warning: machine db has lost its marks`).MatchString(out) {
+		t.Errorf("want a plan that only writes the marks, and a warning, got:\n%s", out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	if n, counted := x.countDeployments(); counted && n != 1 || w.systemID(t) != id {
+		t.Errorf("it is %s, was %s, and was deployed %d times", w.systemID(t), id, n)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAccWorkflowImportMachine imports machines with generated configuration.
 // This provider deployed one of them. Another user deployed the other, which is
 // marked and later released.

@@ -55,7 +55,8 @@ type Selector struct {
 // BareMetal is a machine of MAAS as it was last seen.
 type BareMetal struct {
 	Machine
-	// Ours means that the machine carries the mark of the requested key.
+	// Ours means that the machine carries the mark of the requested key, or is still allocated for
+	// it after somebody deleted its owner data by hand.
 	Ours bool
 	// Finished means that it once reached the wanted state.
 	Finished bool

@@ -31,11 +31,12 @@ func (h *stepBase) waitForName(ref engine.Ref, want engine.HostSpec, cause error
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.Host]{}, false
 	}
+	message := "the host with the name %s is being renamed or deleted"
 	_, waits := h.region.LeavingNames.FindLeaver(string(ref.Key), h.Now())
 	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
-		waits = h.region.LeavingNames.CountWait(ref.Key, h.Now())
+		message, waits = "this run may still rename or delete the host with the name %s", h.region.LeavingNames.CountWait(ref.Key, h.Now())
 	}
-	res := waitingResult(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf("the host with the name %s is being renamed or deleted", want.Name))
+	res := waitingResult(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf(message, want.Name))
 	res.After = region.NamePollInterval
 	return res, waits
 }

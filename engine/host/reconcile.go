@@ -78,7 +78,12 @@ func (h *Kind) observe(ctx context.Context, ref engine.Ref) (engine.Host, error)
 	if err != nil && findErr != nil {
 		return engine.Host{}, fmt.Errorf("MAAS has neither a machine nor a VM host of %s: %w", ref.Key, engine.ErrNotFound)
 	}
-	return asHost(m, record, ref.Key), nil
+	seen := asHost(m, record, ref.Key)
+	lost, err := h.HasLostMarks(ctx, ref, m)
+	if lost {
+		seen.Key, seen.Ours = ref.Key, true
+	}
+	return seen, err
 }
 
 func asHost(m engine.Machine, record engine.VMHost, key engine.Key) engine.Host {

@@ -27,7 +27,7 @@ func (s *Updater) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 		return wait
 	}
 	if engine.IsSameOwner(holder, w.Key) && s.leavingNames.CountWait(w.Key, s.Now()) {
-		return wait
+		return &NameWaitError{fmt.Sprintf("the name %s belongs to %s (%s), which this run may still rename or delete", w.Hostname, holder.SystemID, holder.StatusName)}
 	}
 	return nil
 }

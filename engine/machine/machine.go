@@ -79,7 +79,10 @@ func (b *Kind) observe(ctx context.Context, ref engine.Ref) (engine.BareMetal, e
 	if err != nil {
 		return engine.BareMetal{}, err
 	}
-	return AsBareMetal(m, ref.Key), nil
+	seen := AsBareMetal(m, ref.Key)
+	lost, err := b.HasLostMarks(ctx, ref, m)
+	seen.Ours = seen.Ours || lost
+	return seen, err
 }
 
 // AsBareMetal is the machine as the machine of a key.
@@ -193,6 +196,15 @@ func (b *stepBase) IsMine(ctx context.Context, key engine.Key, m engine.Machine)
 	}
 	found, err := b.findAllocated(ctx, key)
 	return slices.ContainsFunc(found, func(f engine.Machine) bool { return f.SystemID == m.SystemID }), err
+}
+
+// HasLostMarks tells whether somebody deleted the owner data of the ref's machine by hand. What
+// Allocate put on the machine stays until it is released.
+func (b *stepBase) HasLostMarks(ctx context.Context, ref engine.Ref, m engine.Machine) (bool, error) {
+	if _, isMarked := m.OwnerData[engine.KeyData]; isMarked || ref.SystemID == "" || ref.Key == "" || m.Status.Phase() != engine.PhaseDeployed {
+		return false, nil
+	}
+	return b.IsMine(ctx, ref.Key, m)
 }
 
 // FindNamed finds the one machine that a spec names by system id, hostname or FQDN.

@@ -21,9 +21,16 @@ type Preparation struct {
 	// CompleteDeployment completes the deployment of the machine. The machine is zero before
 	// one is chosen.
 	CompleteDeployment func(engine.Machine) (*engine.Deployment, error)
-	// AdoptionData is owner data that an adopted machine gets together with its mark. If the run is
-	// killed then, the next one still knows them.
+	// AdoptionData is owner data that a Deployed machine without marks gets together with its mark.
+	// If the run is killed then, the next one still knows them.
 	AdoptionData map[string]string
+}
+
+// marks are the owner data of a Deployed machine that has none yet.
+func (p Preparation) marks(key engine.Key, state string) map[string]string {
+	marks := map[string]string{engine.KeyData: string(key), engine.StateData: state}
+	maps.Copy(marks, p.AdoptionData)
+	return marks
 }
 
 // bareMetalPreparation is the preparation of a machine that is no host. It removes what an
@@ -151,9 +158,13 @@ func (b *Kind) awaitChange(ctx context.Context, key engine.Key, _ engine.Machine
 	return b.waitResult(ctx, key, m), nil
 }
 
-// finish ends the making of a machine. The caller must mark it as finished.
-func (b *Kind) finish(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+// finish ends the making of a machine. The caller must mark it as finished. If somebody deleted
+// its owner data by hand, it gets them again.
+func (b *Kind) finish(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	m, err := b.clearFailure(ctx, m)
+	if _, isMarked := m.OwnerData[engine.KeyData]; !isMarked && err == nil {
+		m, err = b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, prepare.marks(key, engine.StateInProgress))
+	}
 	return b.doneResult(key, m), err
 }
 
@@ -253,9 +264,7 @@ func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.Mach
 	if m.OwnerData[engine.StateData] == engine.StateInProgress { // we have installed it
 		return b.doneResult(key, m), nil
 	}
-	marks := map[string]string{engine.KeyData: string(key), engine.StateData: want.UnfinishedState()}
-	maps.Copy(marks, prepare.AdoptionData)
-	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, marks)
+	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, prepare.marks(key, want.UnfinishedState()))
 	if err != nil {
 		return resultOf(key, m), err // it may carry our mark now
 	}

@@ -50,6 +50,13 @@ func ReportReadOrRemove(ctx, look context.Context, resp *resource.ReadResponse, 
 	ReportRead(look, &resp.Diagnostics, doing, err)
 }
 
+// WarnMarksLost warns that somebody has deleted the owner data of an object's machine.
+func WarnMarksLost(diags *diag.Diagnostics, object string, m engine.Machine) {
+	diags.AddWarning(object+" has lost its marks", fmt.Sprintf(
+		"Somebody deleted the owner data (workload annotations) of machine %s by hand. The machine was not released. "+
+			"The next apply writes the marks again.", m.Hostname))
+}
+
 // ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If
 // only its time was up, the next apply continues.
 func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object string, err error) {

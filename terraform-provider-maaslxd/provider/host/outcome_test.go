@@ -81,3 +81,43 @@ func TestDeployedMachineIsNotGivenBack(t *testing.T) {
 		})
 	}
 }
+
+func TestMarksOfHostAreLost(t *testing.T) {
+	t.Parallel()
+	made, adopted := privateState{Key: hostMade.Key}, privateState{Key: hostMade.Key, Adopted: true}
+	numbered, recorded := hostModel{VMHostID: types.Int64Value(7)}, hostModel{VMHostID: types.Int64Null()}
+	seen := func(change func(*engine.Host)) engine.Host {
+		h := hostInStatus(engine.StatusDeployed)
+		h.VMHost = engine.VMHost{ID: 7, HostKey: "7", MachineID: h.Machine.SystemID}
+		change(&h)
+		return h
+	}
+	untouched := func(*engine.Host) {}
+	mark := func(h *engine.Host) { h.Machine.OwnerData = map[string]string{engine.KeyData: "x"} }
+	cases := map[string]struct {
+		reason string
+		state  hostModel
+		notes  privateState
+		seen   func(*engine.Host)
+		want   bool
+	}{
+		"Deleted":    {"MAAS releases no machine that has a VM host.", numbered, made, untouched, true},
+		"Installed":  {"It is still allocated for the host.", recorded, made, func(h *engine.Host) { h.Key = hostMade.Key }, true},
+		"Adopted":    {"It may have been released, but its marks cost nothing.", recorded, adopted, untouched, true},
+		"Other":      {"It was released, and perhaps deployed by somebody else.", recorded, made, untouched, false},
+		"Marked":     {"Nobody touched it.", numbered, made, mark, false},
+		"Unmarked":   {"It never had a mark.", numbered, privateState{Foreign: true}, untouched, false},
+		"OtherHost":  {"It was released, and is a VM host of somebody else now.", numbered, made, func(h *engine.Host) { h.VMHost.ID = 8 }, false},
+		"NoVMHost":   {"It may have been released and deployed again.", numbered, made, func(h *engine.Host) { h.VMHost = engine.VMHost{} }, false},
+		"Released":   {"A release deletes the marks.", numbered, made, func(h *engine.Host) { h.Machine.Status = engine.StatusReady }, false},
+		"OtherPlace": {"The VM host is on another machine.", numbered, made, func(h *engine.Host) { h.VMHost.MachineID = "abc123" }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.notes.hasLostMarks(tc.state, seen(tc.seen)); got != tc.want {
+				t.Errorf("%s\nlost its marks: %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -69,6 +69,20 @@ func (n privateState) withObserved(h engine.Host) privateState {
 	return n
 }
 
+// hasLostMarks tells whether somebody deleted the owner data of the host's machine by hand. A
+// release deletes it, too. But a machine that was installed for the host has another mark until
+// it is released. MAAS releases none that still has a VM host, and an adopted one that is
+// marked again loses nothing.
+func (n privateState) hasLostMarks(state hostModel, h engine.Host) bool {
+	if _, isMarked := h.Machine.OwnerData[engine.KeyData]; isMarked || n.Key == "" || h.Machine.Status.Phase() != engine.PhaseDeployed {
+		return false
+	}
+	if state.VMHostID.IsNull() {
+		return h.Key == n.Key || n.Adopted || values.IsSet(state.Address)
+	}
+	return h.Key == n.Key || h.VMHost.MachineID == h.Machine.SystemID && int64(h.VMHost.ID) == state.VMHostID.ValueInt64()
+}
+
 // afterUpdate are the notes of a host after a complete update. The values that an import took
 // from the configuration, and those installed now, count as installed.
 func (n privateState) afterUpdate(key engine.Key, h engine.Host, deployed *values.Deployment) privateState {

@@ -42,7 +42,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	first := n.Key == "" && !n.Foreign
-	if n = n.withObserved(h); n.isGone(h) {
+	if n = n.withLostMarks(object, state, h, diags).withObserved(h); n.isGone(h) {
 		warnReleased(object, h, diags)
 		resp.State.RemoveResource(ctx)
 		return
@@ -73,6 +73,18 @@ func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
 		"Machine %s is %s, and no longer marked as deployed for it: it was released. The plan makes the host again.",
 		h.Machine.Hostname, h.Machine.StatusName))
+}
+
+// withLostMarks are the notes of a host that has perhaps lost its marks. It warns if it has.
+func (n privateState) withLostMarks(object string, state hostModel, h engine.Host, diags *diag.Diagnostics) privateState {
+	if !n.hasLostMarks(state, h) {
+		return n
+	}
+	diagnostics.WarnMarksLost(diags, object, h.Machine)
+	if h.Key == "" {
+		n.Key, n.Foreign = "", true
+	}
+	return n
 }
 
 // observe observes the host of a state, and records it and its MAAS.

@@ -72,6 +72,7 @@ func TestNotesSeen(t *testing.T) {
 		"Unfinished": {reason: "The mark of the machine says that its create is not finished.", notes: privateState{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: privateState{Key: key, Pending: true}},
 		"Released":   {reason: "MAAS clears the mark when it releases a machine.", notes: privateState{Key: key}, seen: machineInStatus(engine.StatusReady), want: privateState{Key: key}, gone: true},
 		"Taken":      {reason: "The machine has the mark of another key.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: privateState{Key: key}, gone: true},
+		"Unmarked":   {reason: "Somebody deleted the mark, and the machine is still allocated for it.", notes: privateState{Key: key}, seen: engine.BareMetal{Machine: machineInStatus(engine.StatusDeployed).Machine, Ours: true}, want: privateState{Key: key, Pending: true}},
 		"RunDied": {
 			reason: "The run was killed after it had renamed the machine.", notes: privateState{Key: "default/machines/before"},
 			seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: key, engine.FormerKeyData: "default/machines/before", engine.StateData: engine.StateFinished}),

@@ -55,6 +55,12 @@ func (n privateState) withImported(first bool) privateState {
 // markOf is the key in the mark of a machine; empty: it has no mark.
 func markOf(m engine.BareMetal) engine.Key { return engine.Key(m.OwnerData[engine.KeyData]) }
 
+// hasLostMarks tells whether somebody deleted the machine's owner data by hand. A machine that
+// was released is no longer allocated for it.
+func (n privateState) hasLostMarks(m engine.BareMetal) bool {
+	return n.Key != "" && markOf(m) == "" && m.Ours
+}
+
 // isUnread tells whether the notes are those of an import before the first read.
 func (n privateState) isUnread() bool { return n.Key == "" && !n.Foreign }
 
@@ -62,6 +68,9 @@ func (n privateState) isUnread() bool { return n.Key == "" && !n.Foreign }
 func (n privateState) withObserved(m engine.BareMetal) privateState {
 	n.Image, n.Kernel, n.Ephemeral, n.HardwareSync = m.Image, m.Kernel, m.Ephemeral, m.HardwareSync
 	mark := markOf(m)
+	if n.hasLostMarks(m) {
+		mark = n.Key
+	}
 	if mark != "" && n.Key != "" && engine.Key(m.OwnerData[engine.FormerKeyData]) == n.Key { // a run was killed after it had renamed the machine
 		n.Key = mark
 	}
@@ -80,7 +89,7 @@ func (n privateState) isGone(m engine.BareMetal) bool {
 	if n.Foreign {
 		return !isInstalled(m.Machine)
 	}
-	return markOf(m) != n.Key
+	return markOf(m) != n.Key && !n.hasLostMarks(m)
 }
 
 // isInstalled tells whether the machine's disks hold an installation, or a failed one.

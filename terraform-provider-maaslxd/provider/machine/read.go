@@ -62,6 +62,9 @@ func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n
 	if imported {
 		m.fillImported(ctx, seen, n.Key, diags)
 	}
+	if n.hasLostMarks(seen) {
+		diagnostics.WarnMarksLost(diags, "machine "+m.Name.ValueString(), seen.Machine)
+	}
 	warnFailed(seen, diags)
 }
 

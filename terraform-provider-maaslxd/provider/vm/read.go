@@ -48,7 +48,8 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
-			"Only the LXD of VM host %s knows its size, and it does not answer. Start it again, and import again.", vm.HostName))
+			"Only the LXD of VM host %s knows its size. It does not answer, or does not trust the fleet's key pair. "+
+				"Start it, or give the pair that it trusts (lxd_client_cert and lxd_client_key), and import again.", vm.HostName))
 		return
 	}
 	r.refreshRead(look, b, &state, &n, vm, diags)
