@@ -226,13 +226,13 @@ func TestAccHostRedeployed(t *testing.T) {
 	}
 }
 
-// TestAccHostImportUnmarked imports a VM host that nobody made with this
-// provider. The next apply adopts it, and a destroy leaves its machine
-// deployed.
+// TestAccHostImportUnmarked imports a VM host whose marks and state were lost.
+// The next apply adopts it, and a destroy leaves its machine deployed, although
+// it was allocated for the same name once.
 func TestAccHostImportUnmarked(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
-	maker := newWorkspace(t, x.config(vmHost("made", `machine = "node1"`)))
+	maker := newWorkspace(t, x.config(vmHost("kvm1", `machine = "node1"`)))
 	maker.run(t, "apply", "-auto-approve", "-no-color")
 	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 	for _, apply := range []bool{true, false} {

@@ -148,6 +148,7 @@ func TestAccWorkflowMachineMarksDeleted(t *testing.T) {
 	if n, counted := x.countDeployments(); counted && n != 1 || w.systemID(t) != id {
 		t.Errorf("it is %s, was %s, and was deployed %d times", w.systemID(t), id, n)
 	}
+	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)

@@ -53,7 +53,7 @@ func TestAccWorkflowUnfinishedMetalFails(t *testing.T) {
 	cases := map[string]struct {
 		reason, body, address, want string
 	}{
-		"Host":    {"The deployment of a VM host is not finished in time.", hostOnNode1(createWithin6s), hostAddress, "host on machine node1 is not finished: Deploying"},
+		"Host":    {"The deployment of a VM host is not finished in time.", hostOnNode1(createWithin6s), hostAddress, "VM host kvm1 on machine node1 is not finished: Deploying"},
 		"Machine": {"The deployment of a machine is not finished in time.", machineOnNode1(createWithin6s), machineAddress, "Machine node1 is not finished: Deploying"},
 	}
 	for title, tc := range cases {

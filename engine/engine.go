@@ -79,6 +79,9 @@ type Release struct {
 	Erase Erase
 	// Force releases a host although VMs are left on it. Those VMs are lost.
 	Force bool
+	// Adopted says that somebody else installed the machine. If it has no mark, it stays deployed,
+	// even if it was allocated for the same key once.
+	Adopted bool
 	// Credentials let the engine ask a host's LXD for instances that MAAS does not know, where
 	// it can reach that LXD. Without them, the engine relies on what MAAS knows.
 	Credentials Credentials

@@ -51,7 +51,7 @@ func (b *releaseSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m en
 		return engine.Result[engine.BareMetal]{}, err
 	case marked && engine.Key(owner) != ref.Key:
 		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "release")
-	case !mine, m.IsAdopted() && m.Owner == "":
+	case !mine, m.IsAdopted() && m.Owner == "", !marked && ref.Release.Adopted:
 		return b.finishGiveBack(ctx, ref, m)
 	case m.IsAdopted():
 		return b.removeMarks(ctx, ref, m)

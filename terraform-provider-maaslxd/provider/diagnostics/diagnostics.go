@@ -54,7 +54,7 @@ func ReportReadOrRemove(ctx, look context.Context, resp *resource.ReadResponse, 
 func WarnMarksLost(diags *diag.Diagnostics, object string, m engine.Machine) {
 	diags.AddWarning(object+" has lost its marks", fmt.Sprintf(
 		"Somebody deleted the owner data (workload annotations) of machine %s by hand. The machine was not released. "+
-			"The next apply writes the marks again.", m.Hostname))
+			"The next apply writes the marks again. Apply before you destroy anything.", m.Hostname))
 }
 
 // ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If

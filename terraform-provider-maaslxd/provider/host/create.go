@@ -234,7 +234,7 @@ func (r *hostResource) reportUnfinished(wait context.Context, diags *diag.Diagno
 		besides = diagnostics.Paragraph("Errors of the first boot are in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
 	}
 	r.client.ReportUnfinished(wait, diags, client.UnfinishedCreate{
-		Object: "The host on machine " + h.Machine.Hostname, KeptObject: "The machine", Phase: hostStatus(h), SystemID: h.Machine.SystemID,
+		Object: "VM host " + spec.Name + " on machine " + h.Machine.Hostname, KeptObject: "The machine", Phase: hostStatus(h), SystemID: h.Machine.SystemID,
 		Secrets: spec.Machine.Deploy.Secrets(), ShowsError: true, ExtraParagraph: besides,
 	}, err)
 }

@@ -42,7 +42,7 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostMod
 	if _, err := b.RequireSameMAAS(ctx, n.MAAS); err != nil {
 		return err
 	}
-	if n.Foreign { // without the mark, the provider would not know its own objects
+	if n.Foreign || n.Unmarked { // without the mark, the provider would not know its own objects
 		_, spec, err := r.changedSpec(ctx, state, hostModel{}, state, n, new(diag.Diagnostics))
 		if err != nil {
 			return err

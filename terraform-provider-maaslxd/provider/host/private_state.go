@@ -29,6 +29,9 @@ type privateState struct {
 	// Unrecorded: its machine lacks the tag or the address that a MAAS without VM hosts finds it
 	// by. The next apply writes them.
 	Unrecorded bool `json:"unrecorded,omitempty"`
+	// Unmarked: somebody deleted the owner data of its machine by hand. The next apply writes
+	// the marks again.
+	Unmarked bool `json:"unmarked,omitempty"`
 	// Moved: the state came from another provider, and has only the number of the VM host. The
 	// next refresh finds it.
 	Moved bool `json:"moved,omitempty"`
@@ -61,7 +64,8 @@ func (n privateState) withObserved(h engine.Host) privateState {
 		n.Key = h.Key
 	}
 	if n.Key == "" {
-		n.Key, n.Foreign = h.Key, h.Key == ""
+		n.Key = engine.Key(h.Machine.OwnerData[engine.KeyData])
+		n.Foreign = n.Key == ""
 	}
 	if h.Key != "" && h.Key == n.Key {
 		n.Pending, n.Foreign = !h.Finished, false

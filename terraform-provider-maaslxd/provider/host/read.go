@@ -77,7 +77,7 @@ func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 
 // withLostMarks are the notes of a host that has perhaps lost its marks. It warns if it has.
 func (n privateState) withLostMarks(object string, state hostModel, h engine.Host, diags *diag.Diagnostics) privateState {
-	if !n.hasLostMarks(state, h) {
+	if n.Unmarked = n.hasLostMarks(state, h); !n.Unmarked {
 		return n
 	}
 	diagnostics.WarnMarksLost(diags, object, h.Machine)
