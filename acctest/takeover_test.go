@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,58 @@ func TestAccTakeover(t *testing.T) {
 	}
 	if err := x.checkReady("node2")(nil); err != nil {
 		t.Error(err)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccTakeoverPairLeftOut changes the fleet's pair after an upgrade of MAAS. An imported VM host
+// has no pair, and was left out. The plan warns of it. Once its certificate is listed, MAAS has
+// the next pair for all its VMs.
+func TestAccTakeoverPairLeftOut(t *testing.T) {
+	t.Parallel()
+	x := newUpgradeTarget(t)
+	hosts, vms := map[string]string{"kvm1": "node1"}, map[string]string{"web1": "kvm1"}
+	w := newWorkspace(t, x.fleetConfig(hosts, vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	former := x.loadKeyPair(t, x.keyFile())
+	data := x.findMachine(t, "node1").OwnerData
+	delete(data, "maaslxd-fingerprint")
+	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &data})
+	w.run(t, "state", "rm", "maaslxd_vm_host.kvm1")
+	w.run(t, "import", "-no-color", "maaslxd_vm_host.kvm1", "node1")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if err := x.simulatorOrSkip().Upgrade(); err != nil {
+		t.Fatal(err)
+	}
+	vms["web2"] = "kvm1"
+	w.configure(t, x.fleetConfig(hosts, vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+
+	if err := os.Rename(x.keyFile(), x.keyFile()+".former"); err != nil {
+		t.Fatal(err)
+	}
+	next := x.loadKeyPair(t, x.keyFile())
+	if err := x.simulatorOrSkip().TrustCertificate("node1", next.Certificate); err != nil {
+		t.Fatal(err)
+	}
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: VM host kvm1 has no key pair of the fleet yet MAAS keeps the former pair lxd.trusted_certificates").MatchString(out) {
+		t.Errorf("want a warning of the VM host without a pair, got:\n%s", out)
+	}
+	listed := fmt.Sprintf("lxd = { trusted_certificates = [%q] }\n  machine", next.Certificate)
+	w.configure(t, strings.Replace(x.fleetConfig(hosts, vms), "machine", listed, 1))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if err := x.simulatorOrSkip().DistrustCertificate("node1", former.Certificate); err != nil {
+		t.Fatal(err)
+	}
+	for name := range vms {
+		power := string(x.callMAAS(t, "GET", "machines/"+x.findMachine(t, name).SystemID+"/?op=query_power_state", ""))
+		if !strings.Contains(power, `"on"`) && !strings.Contains(power, `"off"`) {
+			t.Errorf("with the former pair distrusted, MAAS says of the power of %s: %s", name, power)
+		}
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {

@@ -251,9 +251,9 @@ resource "maaslxd_vm" "web" {
 	x.findMachine(t, "web-1")
 }
 
-// TestAccWorkflowComposerBack gives a VM that MAAS composed more cores in LXD, and then has MAAS
-// compose again. MAAS shows the former cores until it refreshes the VM host. The VM is not replaced
-// for the size that it has.
+// TestAccWorkflowComposerBack gives a VM that MAAS composed more cores and disks in LXD, and then has
+// MAAS compose again. MAAS shows the former cores until it refreshes the VM host, and the former disks
+// even then. The VM is not replaced for the size that it has.
 func TestAccWorkflowComposerBack(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, listenOnLoopback)
@@ -263,11 +263,13 @@ func TestAccWorkflowComposerBack(t *testing.T) {
 	w := newWorkspace(t, config("cores = 1"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	made := x.findMachine(t, "web")
-	w.configure(t, config("cores = 2", `composer = "lxd"`))
+	const disks = `
+  disks = { root = { size_gb = 9 }, data = { size_gb = 2 } }`
+	w.configure(t, config("cores = 2"+disks, `composer = "lxd"`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
 
-	w.configure(t, config("cores = 2"))
+	w.configure(t, config("cores = 2"+disks))
 	w.wantCommandFailure(t, "MAAS does not know the size of VM web yet Refresh VM host kvm1 in MAAS composer = \"lxd\"", "apply", "-auto-approve", "-no-color")
 	if m := x.findMachine(t, "web"); m.SystemID != made.SystemID {
 		t.Errorf("the VM is another one now: %+v", m)
@@ -276,15 +278,23 @@ func TestAccWorkflowComposerBack(t *testing.T) {
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: MAAS shows a former size of VM web cores = 2 Write the size that the VM has Once MAAS refreshes VM host kvm1 disks are lost").MatchString(out) {
 		t.Errorf("want a warning of the size in LXD, got:\n%s", out)
 	}
-	w.configure(t, config("cores = 3")) // a change of the configuration is planned as ever
+	w.configure(t, config("cores = 3"+disks)) // a change of the configuration is planned as ever
 	if got := joinActions(w.planActionsOn(t, "maaslxd_vm.test")); got != "delete,create" {
 		t.Errorf("another size is %s", got)
 	}
-	w.configure(t, config("cores = 2"))
+	w.configure(t, config("cores = 2"+disks))
 	if err := x.sim.RefreshHost("kvm1"); err != nil {
 		t.Fatal(err)
 	}
 	w.wantEmptyPlan(t)
+	w.run(t, "refresh", "-no-color")
+	w.wantEmptyPlan(t)
+	w.configure(t, config(`cores = 2
+  disks = { root = { size_gb = 8 } }`)) // the disks are taken back, too
+	if got := joinActions(w.planActionsOn(t, "maaslxd_vm.test")); got != "delete,create" {
+		t.Errorf("without the disks it is %s", got)
+	}
+	w.configure(t, config("cores = 2"+disks))
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 

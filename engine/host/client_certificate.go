@@ -40,13 +40,14 @@ func checkTrust(want engine.HostSpec, m engine.Machine) error {
 }
 
 // handOverCredentials gives MAAS the present credentials if the VM host was registered with
-// others, and notes them on its machine. The caller must know that the LXD trusts them.
+// others, and notes them on its machine. The caller must know that the LXD trusts them. Where MAAS
+// has no VM hosts and nothing is noted, VMs of a moved VM host may have a former pair of the fleet.
 func (h *stepBase) handOverCredentials(ctx context.Context, want engine.HostSpec, record engine.VMHost, m engine.Machine) (engine.Machine, error) {
 	noted, atHand := m.OwnerData[engine.FingerprintData], want.Credentials.Fingerprint()
 	if atHand == "" {
 		return m, nil // the pair is unknown
 	}
-	if noted != "" && noted != atHand {
+	if noted != atHand && (noted != "" || !record.MAASMakesVMs()) {
 		if err := h.updateVMHost(ctx, record, engine.HostUpdate{Credentials: &want.Credentials}); err != nil {
 			return m, err
 		}

@@ -158,7 +158,7 @@ func (v *stepBase) failedError(ctx context.Context, want engine.VMSpec, m engine
 	}
 	hint := fmt.Sprintf("See the events of machine %s in MAAS.", m.SystemID)
 	if want.Installation != "" {
-		hint += " To deploy the VM again, repeat what asked for it: changed redeploy_triggers, or a redeploy."
+		hint += " To deploy the VM again, repeat the apply or the action that asked for it."
 	}
 	return engine.MarkTerminal(&engine.Error{
 		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndStateText(m, v.Reports, secrets...),

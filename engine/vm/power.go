@@ -163,7 +163,7 @@ func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m eng
 	case state != "on" && state != "off":
 		return m, false, &engine.Error{
 			Type: engine.HostUnavailable, Host: m.HostName, Message: fmt.Sprintf("the LXD of %s does not say whether it is on", m.Hostname),
-			Hint: "Check that VM host " + m.HostName + " runs, and that its LXD trusts the certificate that MAAS uses.", Ways: []engine.Way{engine.WayRetry},
+			Hint: "Check that its VM host runs, and that the LXD there trusts the certificate that MAAS uses.", Ways: []engine.Way{engine.WayRetry},
 		}
 	}
 	m.PowerState = state

@@ -144,10 +144,24 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 		return
 	}
 	warnExpiry(key, p.diags)
+	p.warnWithoutPair(ctx)
 	p.warnOtherPair(ctx, b, key.Fingerprint)
 	if p.state != nil && values.IsSet(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
 		p.plan.Fingerprint = types.StringUnknown()
 	}
+}
+
+// warnWithoutPair warns of a moved or imported VM host for which no pair is recorded, where MAAS has
+// no VM hosts. VMs that were made on it have the fleet's pair, and would keep the former one when
+// the pair changes.
+func (p *hostPlan) warnWithoutPair(ctx context.Context) {
+	if p.state == nil || !p.state.VMHostID.IsNull() || p.private.hasPendingWork() ||
+		p.state.trustedCertificate().Fingerprint != "" || len(p.plan.trustedCertificates(ctx, p.diags)) > 0 {
+		return
+	}
+	p.diags.AddWarning(fmt.Sprintf("VM host %s has no key pair of the fleet yet", p.state.Name.ValueString()), "It was moved or imported. When the fleet's pair changes, "+
+		"MAAS keeps the former pair for the VMs on it. Once the LXD server no longer trusts that pair, MAAS cannot turn them on or off.\n\nList the certificate of the pair in "+
+		"lxd.trusted_certificates, and apply. "+diagnostics.GuideURL("migrating", "give-the-moved-vm-hosts-a-key-pair")+" says how.")
 }
 
 // warnKeyLost warns, once for all hosts, that the pair which they trust is not here.
@@ -162,7 +176,8 @@ func (p *hostPlan) warnKeyLost(ctx context.Context, b *client.Backend) {
 	}
 	p.diags.AddWarning("The fleet's key pair is not here", fmt.Sprintf(
 		"VM host %s trusts the certificate %s, but %s. %s\n\nGive the "+
-			"pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside.",
+			"pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside. "+
+			"If it is gone for good: "+diagnostics.GuideURL("keys-and-certificates", "the-key-is-lost"),
 		p.state.Name.ValueString(), noted, b.Key.MissingText(), left))
 }
 

@@ -82,7 +82,7 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 			"[maaslxd_vm_host.NAME.id] } and depends_on. Or remove them from the configuration first. %s",
 			pluralize(len(stay), "VM"), strings.Join(stay, ", "), l.replacedText(), client.DestroyAllHint))
 	case len(others) > 0 && !l.isForced:
-		hint := "Delete or move them first. Or apply force_destroy = true before: then they are lost with the host."
+		hint := l.hintForOthers()
 		if begun := r.client.ListBegunVMs(ctx, b, others); len(begun) > 0 {
 			hint = fmt.Sprintf("An apply of this configuration began %s, and was killed. Apply first: that takes them over. Then destroy. ", strings.Join(begun, ", ")) + hint
 		}
@@ -95,6 +95,14 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	if len(stay) == 0 {
 		l.warnOtherOwners(ctx, r.client, marked)
 	}
+}
+
+// hintForOthers says what to do with VMs of others.
+func (l hostDestroy) hintForOthers() string {
+	if l.keepsMachine {
+		return "Delete or move them first. Or apply force_destroy = true before: then they run on in LXD, and MAAS forgets them."
+	}
+	return "Delete or move them first. Or apply force_destroy = true before: then they are lost with the host."
 }
 
 // replacedText says what replaces a VM host that has VMs. Often an attribute is mistyped.

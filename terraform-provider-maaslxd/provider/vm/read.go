@@ -111,8 +111,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	}
 	r.fillUnknownPower(ctx, *state, &vm)
 	state.dropLostInterfaces(ctx, n.AddedInterfaces, vm, diags)
-	state.refresh(ctx, vm, diags)
-	*n = n.forgetKnownSize(ctx, b, state.size(ctx, diags))
+	*n = n.refreshKeepingDisks(ctx, b, state, vm, diags)
 	n.AddedInterfaces = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags)
 	if imported && n.Moved == nil { // a moved configuration may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))

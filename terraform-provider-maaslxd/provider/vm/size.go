@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -257,6 +258,23 @@ func (n privateState) forgetKnownSize(ctx context.Context, b *client.Backend, se
 	}
 	if chosen, err := b.ChosenComposer(ctx); err == nil && chosen == site.MAAS {
 		n.ResizedInLXD = nil
+	}
+	return n
+}
+
+// refreshKeepingDisks updates the state with the observed VM, and the notes. If LXD gave the VM its
+// disks, and MAAS makes the VMs now, the state keeps these disks: MAAS shows the former ones until it
+// commissions the VM again. A refresh of its VM host corrects only cores and memory.
+func (n privateState) refreshKeepingDisks(ctx context.Context, b *client.Backend, m *vmModel, vm engine.VM, diags *diag.Diagnostics) privateState {
+	before := *m
+	m.refresh(ctx, vm, diags)
+	n = n.forgetKnownSize(ctx, b, m.size(ctx, diags))
+	given := n.ResizedInLXD
+	if given == nil || m.Cores.ValueInt64() != given.Cores || m.MemoryMiB.ValueInt64() != given.MemoryMiB || !slices.Equal(before.size(ctx, diags).DisksGB, given.DisksGB) {
+		return n
+	}
+	if chosen, err := b.ChosenComposer(ctx); err == nil && chosen == site.MAAS {
+		m.Disks = before.Disks
 	}
 	return n
 }

@@ -2,7 +2,6 @@ package hosts
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
@@ -47,11 +46,7 @@ func describeComposed(i *world.Instance, v *ComposeRequest) {
 	}
 	i.Config["limits.memory.hugepages"] = strconv.FormatBool(v.hugepages)
 	if len(v.pinned) > 0 {
-		var cores []string
-		for _, core := range v.pinned {
-			cores = append(cores, strconv.Itoa(core))
-		}
-		i.Config["limits.cpu"] = strings.Join(cores, ",")
+		i.Config["limits.cpu"] = driver.PinnedCores(v.pinned)
 	}
 	if i.Server.Profile(i.Project, "maas") != nil {
 		i.Profiles = []string{"maas"}
