@@ -82,14 +82,16 @@ type Host struct {
 	Machine Machine
 	// VMHost is its record in MAAS; zero until it is registered.
 	VMHost VMHost
-	// Ours means that the machine carries the mark of the requested key.
+	// Ours means that the machine carries the mark of the requested key, or is still allocated for
+	// it after somebody deleted its owner data by hand.
 	Ours bool
 	// Finished means that it once reached the wanted state.
 	Finished bool
 	// Registered means that VMHost was registered for the requested key, not by somebody else.
 	// It carries the key's mark, or the key's machine has noted it.
 	Registered bool
-	// Key is the key in the machine's mark; empty: it carries no mark.
+	// Key is the key in the machine's mark, or the requested key if the machine is Ours without a
+	// mark; empty: neither.
 	Key Key
 	// FormerKey is the key from before it was renamed; empty: it was never renamed.
 	FormerKey Key

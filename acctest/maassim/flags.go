@@ -86,6 +86,7 @@ func (s nastyShareFlag) Set(text string) error {
 
 const usageText = `maassim serves a simulated MAAS with LXD VM hosts until you interrupt it.
 
+	rm -f maas.env
 	maassim -hosts 3 -commission 5s -deploy 5s > maas.env &
 	until [ -s maas.env ] || ! kill -0 $!; do sleep 0.1; done
 	. ./maas.env                 # sets MAAS_API_URL and MAAS_API_KEY

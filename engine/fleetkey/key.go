@@ -123,8 +123,8 @@ func CheckSameKey(atHand string, noted ...string) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the LXD client certificate at hand is %s, but the host was made to trust %s", atHand, strings.Join(noted, ", ")),
-		Hint: fmt.Sprintf("If you are changing the pair, or have lost the former one, list the certificate at hand in lxd.trusted_certificates. "+
-			"First trust it on the host (lxc config trust add FILE --restricted --projects PROJECT). Otherwise give the pair that the host trusts as %s and %s, or use the ledger beside which it was made.", certField, keyField),
+		Hint: fmt.Sprintf("If you are changing the pair, or have lost the former one, trust the certificate at hand on the host (lxc config trust add FILE --restricted --projects PROJECT). "+
+			"Then list it in lxd.trusted_certificates. Otherwise give the pair that the host trusts as %s and %s, or use the ledger beside which it was made.", certField, keyField),
 		Err: engine.ErrForbidden,
 	}
 }

@@ -144,9 +144,9 @@ func (b *releaseSteps) hasReleased(ref engine.Ref) bool {
 // another machine that a process allocated for the key before it died.
 func (b *releaseSteps) finishGiveBack(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	left, err := b.findAllocated(ctx, ref.Key)
-	if ref.SystemID != "" { // a finished one belongs to a host that took the name since
+	if ref.SystemID != "" { // a finished one belongs to a host that took the name since, or had it before
 		left = slices.DeleteFunc(left, func(other engine.Machine) bool {
-			return other.SystemID != ref.SystemID && AsBareMetal(other, ref.Key).Finished
+			return other.SystemID != ref.SystemID && (AsBareMetal(other, ref.Key).Finished || hasLostItsMarks(other))
 		})
 	}
 	switch {

@@ -199,12 +199,25 @@ func (b *stepBase) IsMine(ctx context.Context, key engine.Key, m engine.Machine)
 }
 
 // HasLostMarks tells whether somebody deleted the owner data of the ref's machine by hand. What
-// Allocate put on the machine stays until it is released.
+// Allocate put on the machine stays until it is released. It names the key of that time, so a
+// machine that was renamed since is not recognised.
 func (b *stepBase) HasLostMarks(ctx context.Context, ref engine.Ref, m engine.Machine) (bool, error) {
-	if _, isMarked := m.OwnerData[engine.KeyData]; isMarked || ref.SystemID == "" || ref.Key == "" || m.Status.Phase() != engine.PhaseDeployed {
+	if ref.SystemID == "" || ref.Key == "" || !hasLostItsMarks(m) {
 		return false, nil
 	}
 	return b.IsMine(ctx, ref.Key, m)
+}
+
+// hasLostItsMarks tells whether an allocated machine has no mark any more: each gets one before it
+// is deployed.
+func hasLostItsMarks(m engine.Machine) bool {
+	_, isMarked := m.OwnerData[engine.KeyData]
+	switch m.Status.Phase() {
+	case engine.PhaseDeployed, engine.PhaseFailed, engine.PhaseOther:
+		return !isMarked
+	default:
+		return false
+	}
 }
 
 // FindNamed finds the one machine that a spec names by system id, hostname or FQDN.

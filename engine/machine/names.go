@@ -32,12 +32,13 @@ func (b *Kind) waitForName(ref engine.Ref, want engine.MachineSpec, cause error)
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.BareMetal]{}, false
 	}
+	message := "the machine with the name %s is being renamed or given back"
 	_, waits := b.region.LeavingNames.FindLeaver(string(ref.Key), b.Now())
 	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
-		waits = b.region.LeavingNames.CountWait(ref.Key, b.Now())
+		message, waits = "this run may still rename or give back the machine with the name %s", b.region.LeavingNames.CountWait(ref.Key, b.Now())
 	}
 	return engine.Result[engine.BareMetal]{
-		After: region.NamePollInterval, Reason: "WaitingForName", Message: fmt.Sprintf("the machine with the name %s is being renamed or given back", ref.Name),
+		After: region.NamePollInterval, Reason: "WaitingForName", Message: fmt.Sprintf(message, ref.Name),
 	}, waits
 }
 

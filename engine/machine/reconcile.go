@@ -26,11 +26,11 @@ type Preparation struct {
 	AdoptionData map[string]string
 }
 
-// marks are the owner data of a Deployed machine that has none yet.
-func (p Preparation) marks(key engine.Key, state string) map[string]string {
-	marks := map[string]string{engine.KeyData: string(key), engine.StateData: state}
-	maps.Copy(marks, p.AdoptionData)
-	return marks
+// ownerDataToMark is the owner data that marks a Deployed machine without any.
+func (p Preparation) ownerDataToMark(key engine.Key, state string) map[string]string {
+	data := map[string]string{engine.KeyData: string(key), engine.StateData: state}
+	maps.Copy(data, p.AdoptionData)
+	return data
 }
 
 // bareMetalPreparation is the preparation of a machine that is no host. It removes what an
@@ -80,7 +80,7 @@ func (b *Kind) ReconcileStep(ctx context.Context, ref engine.Ref, want engine.Ma
 		return b.adopt(ctx, ref.Key, want, prepare)
 	case errors.Is(err, engine.ErrNotFound):
 		m, err = b.takeMachine(ctx, ref.Key, want, prepare)
-	case err == nil && ref.SystemID == "" && AsBareMetal(m, ref.Key).Finished:
+	case err == nil && ref.SystemID == "" && (AsBareMetal(m, ref.Key).Finished || hasLostItsMarks(m)):
 		return engine.Result[engine.BareMetal]{}, alreadyFinishedError(m)
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ func (b *Kind) awaitChange(ctx context.Context, key engine.Key, _ engine.Machine
 func (b *Kind) finish(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	m, err := b.clearFailure(ctx, m)
 	if _, isMarked := m.OwnerData[engine.KeyData]; !isMarked && err == nil {
-		m, err = b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, prepare.marks(key, engine.StateInProgress))
+		m, err = b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, prepare.ownerDataToMark(key, engine.StateInProgress))
 	}
 	return b.doneResult(key, m), err
 }
@@ -264,7 +264,7 @@ func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.Mach
 	if m.OwnerData[engine.StateData] == engine.StateInProgress { // we have installed it
 		return b.doneResult(key, m), nil
 	}
-	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, prepare.marks(key, want.UnfinishedState()))
+	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, prepare.ownerDataToMark(key, want.UnfinishedState()))
 	if err != nil {
 		return resultOf(key, m), err // it may carry our mark now
 	}

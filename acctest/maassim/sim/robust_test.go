@@ -29,9 +29,9 @@ func signedRequest(method, path string, form url.Values, nonce int) *http.Reques
 	return r
 }
 
-// TestReadsWorkCounts counts the simulator's own work for a read into the call's latency,
+// TestReadWorkIsPartOfLatency counts the simulator's own work for a read into the call's latency,
 // and that for a write beside it.
-func TestReadsWorkCounts(t *testing.T) {
+func TestReadWorkIsPartOfLatency(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &Sim{region: &region{model: Model{Latency: Latency{Call: 20 * time.Millisecond}}}}

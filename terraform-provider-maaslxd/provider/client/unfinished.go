@@ -60,7 +60,7 @@ func (u UnfinishedCreate) textBesideStage(stage string, err error) string {
 func (c *Client) addUnfinished(diags *diag.Diagnostics, object, summary, why string) {
 	if c.onUnfinished != UnfinishedFails {
 		diags.AddWarning(summary, fmt.Sprintf("%s\n\n%s, and the next apply continues from there. Objects that depend on it may be made before it is "+
-			"ready. A postcondition on its status prevents that. So does on_unfinished = \"error\" in the provider block, which taints it.", why, object))
+			"ready. A postcondition on its status prevents that. on_unfinished = \"error\" in the provider block prevents it, too, but taints the object.", why, object))
 		return
 	}
 	diags.AddError(summary, fmt.Sprintf("%s\n\n%s. This is an error, because on_unfinished is \"error\" in the provider block, and so Terraform takes "+

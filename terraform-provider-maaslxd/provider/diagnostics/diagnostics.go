@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -50,11 +51,11 @@ func ReportReadOrRemove(ctx, look context.Context, resp *resource.ReadResponse, 
 	ReportRead(look, &resp.Diagnostics, doing, err)
 }
 
-// WarnMarksLost warns that somebody has deleted the owner data of an object's machine.
-func WarnMarksLost(diags *diag.Diagnostics, object string, m engine.Machine) {
-	diags.AddWarning(object+" has lost its marks", fmt.Sprintf(
-		"Somebody deleted the owner data (workload annotations) of machine %s by hand. The machine was not released. "+
-			"The next apply writes the marks again. Apply before you destroy anything.", m.Hostname))
+// WarnMarksLost warns that somebody has deleted the owner data of an object's machine, and says
+// what more follows from that.
+func WarnMarksLost(diags *diag.Diagnostics, object string, m engine.Machine, more string) {
+	diags.AddWarning(object+" has lost its marks", strings.TrimSpace(fmt.Sprintf(
+		"Somebody deleted the owner data (workload annotations) of machine %s by hand. The next apply writes the marks again. Apply before you destroy anything. %s", m.Hostname, more)))
 }
 
 // ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If

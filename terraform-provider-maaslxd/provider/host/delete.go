@@ -42,7 +42,15 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostMod
 	if _, err := b.RequireSameMAAS(ctx, n.MAAS); err != nil {
 		return err
 	}
-	if n.Foreign || n.Unmarked { // without the mark, the provider would not know its own objects
+	unmarked := n.Foreign
+	if n.MarksLost && !n.Foreign { // it may have been released since the refresh
+		h, err := b.Hosts.Observe(ctx, ref)
+		if err != nil {
+			return err
+		}
+		unmarked = n.hasLostMarks(state, h)
+	}
+	if unmarked { // without the mark, the provider would not know its own objects
 		_, spec, err := r.changedSpec(ctx, state, hostModel{}, state, n, new(diag.Diagnostics))
 		if err != nil {
 			return err

@@ -29,9 +29,9 @@ type privateState struct {
 	// Unrecorded: its machine lacks the tag or the address that a MAAS without VM hosts finds it
 	// by. The next apply writes them.
 	Unrecorded bool `json:"unrecorded,omitempty"`
-	// Unmarked: somebody deleted the owner data of its machine by hand. The next apply writes
+	// MarksLost: somebody deleted the owner data of its machine by hand. The next apply writes
 	// the marks again.
-	Unmarked bool `json:"unmarked,omitempty"`
+	MarksLost bool `json:"marks_lost,omitempty"`
 	// Moved: the state came from another provider, and has only the number of the VM host. The
 	// next refresh finds it.
 	Moved bool `json:"moved,omitempty"`
@@ -74,17 +74,22 @@ func (n privateState) withObserved(h engine.Host) privateState {
 }
 
 // hasLostMarks tells whether somebody deleted the owner data of the host's machine by hand. A
-// release deletes it, too. But a machine that was installed for the host has another mark until
-// it is released. MAAS releases none that still has a VM host, and an adopted one that is
-// marked again loses nothing.
+// release deletes it, too, so this needs a proof: the machine is still allocated for the host, or
+// MAAS still has the VM host on it, which MAAS releases before no machine. An adopted machine
+// needs none: to mark it again costs nothing.
 func (n privateState) hasLostMarks(state hostModel, h engine.Host) bool {
-	if _, isMarked := h.Machine.OwnerData[engine.KeyData]; isMarked || n.Key == "" || h.Machine.Status.Phase() != engine.PhaseDeployed {
+	_, isMarked := h.Machine.OwnerData[engine.KeyData]
+	switch {
+	case isMarked || n.Key == "":
 		return false
+	case h.Key == n.Key: // it is still allocated for the host
+		return true
+	case h.Machine.Status.Phase() != engine.PhaseDeployed:
+		return false
+	case state.VMHostID.IsNull():
+		return n.Adopted || values.IsSet(state.Address)
 	}
-	if state.VMHostID.IsNull() {
-		return h.Key == n.Key || n.Adopted || values.IsSet(state.Address)
-	}
-	return h.Key == n.Key || h.VMHost.MachineID == h.Machine.SystemID && int64(h.VMHost.ID) == state.VMHostID.ValueInt64()
+	return h.VMHost.MachineID == h.Machine.SystemID && int64(h.VMHost.ID) == state.VMHostID.ValueInt64()
 }
 
 // afterUpdate are the notes of a host after a complete update. The values that an import took

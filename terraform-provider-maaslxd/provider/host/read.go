@@ -42,7 +42,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	first := n.Key == "" && !n.Foreign
-	if n = n.withLostMarks(object, state, h, diags).withObserved(h); n.isGone(h) {
+	if n = n.notingLostMarks(object, state, h, diags).withObserved(h); n.isGone(h) {
 		warnReleased(object, h, diags)
 		resp.State.RemoveResource(ctx)
 		return
@@ -75,15 +75,22 @@ func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 		h.Machine.Hostname, h.Machine.StatusName))
 }
 
-// withLostMarks are the notes of a host that has perhaps lost its marks. It warns if it has.
-func (n privateState) withLostMarks(object string, state hostModel, h engine.Host, diags *diag.Diagnostics) privateState {
-	if n.Unmarked = n.hasLostMarks(state, h); !n.Unmarked {
+// notingLostMarks notes whether the host has lost its marks, and warns if so. They also said who
+// installed the machine. If its allocation does not tell, the next apply adopts it.
+func (n privateState) notingLostMarks(object string, state hostModel, h engine.Host, diags *diag.Diagnostics) privateState {
+	if n.MarksLost = n.hasLostMarks(state, h); !n.MarksLost {
 		return n
 	}
-	diagnostics.WarnMarksLost(diags, object, h.Machine)
-	if h.Key == "" {
-		n.Key, n.Foreign = "", true
+	if h.Key == n.Key {
+		diagnostics.WarnMarksLost(diags, object, h.Machine, "")
+		return n
 	}
+	more := ""
+	if !state.Adopt.ValueBool() && !state.registersRunningLXD() {
+		more = "From then on a destroy leaves the machine deployed, as an adopted one: nothing in MAAS says any more who installed it."
+	}
+	diagnostics.WarnMarksLost(diags, object, h.Machine, more)
+	n.Key, n.Foreign = "", true
 	return n
 }
 

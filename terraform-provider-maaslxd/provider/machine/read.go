@@ -63,7 +63,7 @@ func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n
 		m.fillImported(ctx, seen, n.Key, diags)
 	}
 	if n.hasLostMarks(seen) {
-		diagnostics.WarnMarksLost(diags, "machine "+m.Name.ValueString(), seen.Machine)
+		diagnostics.WarnMarksLost(diags, "machine "+m.Name.ValueString(), seen.Machine, "")
 	}
 	warnFailed(seen, diags)
 }
@@ -77,7 +77,7 @@ func (r *machineResource) observe(ctx context.Context, b *client.Backend, state 
 		return m, err
 	}
 	var otherMAAS error
-	ours := err == nil && markOf(m) != "" && markOf(m) == n.Key
+	ours := err == nil && (markOf(m) != "" && markOf(m) == n.Key || n.hasLostMarks(m))
 	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, n.isUnread(), ours); otherMAAS != nil {
 		return m, otherMAAS
 	}

@@ -270,7 +270,7 @@ func (n privateState) refreshKeepingDisks(ctx context.Context, b *client.Backend
 	m.refresh(ctx, vm, diags)
 	n = n.forgetKnownSize(ctx, b, m.size(ctx, diags))
 	given := n.ResizedInLXD
-	if given == nil || m.Cores.ValueInt64() != given.Cores || m.MemoryMiB.ValueInt64() != given.MemoryMiB || !slices.Equal(before.size(ctx, diags).DisksGB, given.DisksGB) {
+	if given == nil || !slices.Equal(before.size(ctx, diags).DisksGB, given.DisksGB) {
 		return n
 	}
 	if chosen, err := b.ChosenComposer(ctx); err == nil && chosen == site.MAAS {
