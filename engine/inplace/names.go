@@ -22,12 +22,14 @@ func (s *Updater) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 	if !w.AwaitName {
 		return nil
 	}
-	wait := &NameWaitError{fmt.Sprintf("the name %s belongs to %s (%s), which is being renamed or deleted", w.Hostname, holder.SystemID, holder.StatusName)}
+	wait := func(fate string) error {
+		return &NameWaitError{fmt.Sprintf("the name %s belongs to %s (%s), which %s", w.Hostname, holder.SystemID, holder.StatusName, fate)}
+	}
 	if _, leaving := s.leavingNames.FindLeaver(w.Hostname, s.Now()); leaving || s.leavingNames.IsRenaming(holder.SystemID, w.Hostname, s.Now()) {
-		return wait
+		return wait("is being renamed or deleted")
 	}
 	if engine.IsSameOwner(holder, w.Key) && s.leavingNames.CountWait(w.Key, s.Now()) {
-		return &NameWaitError{fmt.Sprintf("the name %s belongs to %s (%s), which this run may still rename or delete", w.Hostname, holder.SystemID, holder.StatusName)}
+		return wait("this run may still rename or delete")
 	}
 	return nil
 }

@@ -84,12 +84,12 @@ func (r *hostResource) notePlanForVMs(ctx context.Context, p hostPlan) {
 	switch {
 	case p.state != nil && len(p.replace) > 0:
 		l.because = p.replace
-		l.isForced, l.keepsMachine = p.state.ForceDestroy.ValueBool(), p.state.Adopt.ValueBool() || p.state.registersRunningLXD()
+		l.isForced, l.keepsMachine = p.state.ForceDestroy.ValueBool(), !p.state.deploysMachine()
 		r.checkHostDestroy(ctx, p.state.ID.ValueString(), l)
 	case p.state != nil && !p.plan.Name.Equal(p.state.Name):
 		r.client.Run.NoteHostRename(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
-		l.isForced, l.keepsMachine = p.plan.ForceDestroy.ValueBool(), p.plan.Adopt.ValueBool() || p.plan.registersRunningLXD()
+		l.isForced, l.keepsMachine = p.plan.ForceDestroy.ValueBool(), !p.plan.deploysMachine()
 		r.checkHostDestroy(ctx, p.private.Machine, l)
 	}
 }

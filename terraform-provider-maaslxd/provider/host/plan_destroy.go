@@ -31,7 +31,7 @@ func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	r.checkHostDestroy(ctx, state.ID.ValueString(), hostDestroy{
-		name: state.Name.ValueString(), isForced: state.ForceDestroy.ValueBool(), keepsMachine: state.Adopt.ValueBool() || state.registersRunningLXD(), key: n.Key, diags: &resp.Diagnostics,
+		name: state.Name.ValueString(), isForced: state.ForceDestroy.ValueBool(), keepsMachine: !state.deploysMachine(), key: n.Key, diags: &resp.Diagnostics,
 	})
 }
 
@@ -99,10 +99,11 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 
 // hintForOthers says what to do with VMs of others.
 func (l hostDestroy) hintForOthers() string {
+	fate := "they are lost with the host"
 	if l.keepsMachine {
-		return "Delete or move them first. Or apply force_destroy = true before: then they run on in LXD, and MAAS forgets them."
+		fate = "they run on in LXD, and MAAS forgets them"
 	}
-	return "Delete or move them first. Or apply force_destroy = true before: then they are lost with the host."
+	return "Delete or move them first. Or apply force_destroy = true before: then " + fate + "."
 }
 
 // replacedText says what replaces a VM host that has VMs. Often an attribute is mistyped.

@@ -86,7 +86,7 @@ func (n privateState) notingLostMarks(object string, state hostModel, h engine.H
 		return n
 	}
 	more := ""
-	if !state.Adopt.ValueBool() && !state.registersRunningLXD() {
+	if state.deploysMachine() {
 		more = "From then on a destroy leaves the machine deployed, as an adopted one: nothing in MAAS says any more who installed it."
 	}
 	diagnostics.WarnMarksLost(diags, object, h.Machine, more)

@@ -109,7 +109,7 @@ func maasBridgeName(networks map[string]cloudinit.Network) string {
 
 // releaseSpec says how MAAS releases the machine.
 func (m hostModel) releaseSpec(ctx context.Context, diags *diag.Diagnostics) engine.Release {
-	return engine.Release{Force: m.ForceDestroy.ValueBool(), Adopted: m.Adopt.ValueBool() || m.registersRunningLXD(), Erase: values.EraseMode(ctx, m.Release, diags)}
+	return engine.Release{Force: m.ForceDestroy.ValueBool(), Adopted: !m.deploysMachine(), Erase: values.EraseMode(ctx, m.Release, diags)}
 }
 
 // trustedCertificatesError turns an error of a certificate into an error of the attribute
