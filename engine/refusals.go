@@ -126,6 +126,9 @@ const (
 	// WayImportLost is WayImport for an object that an earlier run of the same caller finished. The
 	// caller may have lost its record.
 	WayImportLost Way = "import-lost"
+	// WayImportFormer is WayImport for an object that carries another owner's mark. The caller may
+	// have had that owner's name before.
+	WayImportFormer Way = "import-former"
 	// WayMovedBlock is to say that the object is the same one under another name of the front end.
 	WayMovedBlock Way = "moved-block"
 	// WayUseAsIs is to manage a deployed machine without installing it again.
@@ -150,6 +153,8 @@ const (
 	WayDeleteToRelease Way = "delete-to-release"
 	// WayOtherName is to give the new object another name.
 	WayOtherName Way = "other-name"
+	// WayInstallAgain is to ask for the same installation of an existing VM again.
+	WayInstallAgain Way = "install-again"
 	// WayTakeSnapshot is to take a snapshot first.
 	WayTakeSnapshot Way = "take-snapshot"
 	// WayInsecureKey is to send the private key over plain http.
@@ -158,8 +163,8 @@ const (
 
 // AllWays are the ways that a front end must know.
 var AllWays = []Way{
-	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayImportLost, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
-	WayComposeInLXD, WayComposeAgain, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayTakeSnapshot, WayInsecureKey,
+	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayImportLost, WayImportFormer, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
+	WayComposeInLXD, WayComposeAgain, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayInstallAgain, WayTakeSnapshot, WayInsecureKey,
 }
 
 // ForMachine is the way for the machine with a system id.

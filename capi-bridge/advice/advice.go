@@ -11,6 +11,7 @@ var ways = map[engine.Way]string{
 	engine.WayLookAgain:       "",
 	engine.WayImport:          "",
 	engine.WayImportLost:      "",
+	engine.WayImportFormer:    "",
 	engine.WayMovedBlock:      "",
 	engine.WayUseAsIs:         "",
 	engine.WayForget:          "",
@@ -23,6 +24,7 @@ var ways = map[engine.Way]string{
 	engine.WayAskLXD:          "Start the manager with --composer=auto, which asks the LXD.",
 	engine.WayDeleteToRelease: "Delete the Machine of the cluster to release it.",
 	engine.WayOtherName:       "Choose another name.",
+	engine.WayInstallAgain:    "",
 	engine.WayTakeSnapshot:    "",
 	engine.WayInsecureKey:     "Or start the manager with --allow-insecure-key, if you trust the network between.",
 }

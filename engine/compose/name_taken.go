@@ -12,7 +12,7 @@ import (
 func NameTakenError(name string, m engine.Machine, more string) error {
 	why, hint, ways := ", and this resource did not make it", "Choose another name. Or delete the machine in MAAS, if nobody needs it.", []engine.Way{engine.WayImport.ForMachine(m.SystemID)}
 	if made := m.MarkedBy(); made != "" {
-		why, hint, ways = fmt.Sprintf("; it was made for %q", made), "Choose another name. If you made it under a former owner, import it.", nil
+		why, hint, ways = fmt.Sprintf("; it was made for %q", made), "Choose another name.", []engine.Way{engine.WayImportFormer.ForMachine(m.SystemID)}
 	}
 	return &engine.SpecError{
 		Field:   fieldpath.New("name"),

@@ -156,13 +156,14 @@ func (v *stepBase) failedError(ctx context.Context, want engine.VMSpec, m engine
 	if m.Status == engine.StatusFailedDeployment {
 		kind = engine.VMDeploymentFailed
 	}
-	hint := fmt.Sprintf("See the events of machine %s in MAAS.", m.SystemID)
+	var ways []engine.Way
 	if want.Installation != "" {
-		hint += " To deploy the VM again, repeat the apply or the action that asked for it."
+		ways = append(ways, engine.WayInstallAgain)
 	}
 	return engine.MarkTerminal(&engine.Error{
 		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndStateText(m, v.Reports, secrets...),
-		Hint:     hint,
+		Hint:     fmt.Sprintf("See the events of machine %s in MAAS.", m.SystemID),
+		Ways:     ways,
 		Evidence: v.region.Failures.Evidence(ctx, v.Config, m, secrets...),
 	})
 }

@@ -9,6 +9,7 @@ var ways = map[engine.Way]string{
 	engine.WayLookAgain:       "Then plan again: the plan shows what exists.",
 	engine.WayImport:          "If nothing else manages it, import it: terraform import ADDRESS %s.",
 	engine.WayImportLost:      "If the state of this configuration has lost it, import it: terraform import ADDRESS %s.",
+	engine.WayImportFormer:    "If you made it under a former owner, import it: terraform import ADDRESS %s.",
 	engine.WayMovedBlock:      "If you only moved the resource in the configuration, for example from count to for_each, write a moved block.",
 	engine.WayUseAsIs:         "To use it as it is, adopt or import it.",
 	engine.WayForget:          "To stop managing it, remove it from the state: terraform state rm ADDRESS.",
@@ -21,6 +22,7 @@ var ways = map[engine.Way]string{
 	engine.WayMakeHostFirst:   "If such a VM host is still to be made, give the VM depends_on = [maaslxd_vm_host.NAME]. Terraform then makes the VM host first.",
 	engine.WayDeleteToRelease: "Destroy it to release it.",
 	engine.WayOtherName:       "If another configuration manages it, choose another name.",
+	engine.WayInstallAgain:    "To deploy the VM again, repeat the apply or the action that asked for it.",
 	engine.WayTakeSnapshot:    "The action maaslxd_snapshot takes one.",
 	engine.WayInsecureKey:     "Set api_url to that address. Or set allow_insecure_key = true in the provider block, if you trust the network between.",
 }
