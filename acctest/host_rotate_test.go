@@ -43,7 +43,7 @@ func (x *metalTarget) rotateKey(t *testing.T, config func(body string) string, v
 		t.Fatal(err)
 	}
 	w.configure(t, config(hostOnNode1(fmt.Sprintf("lxd = { trusted_certificates = [%q] }", next.Certificate))+vm))
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("You must tell the host itself lxc config trust add").MatchString(out) {
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("You must tell VM host kvm1 itself lxc config trust add").MatchString(out) {
 		t.Errorf("want a warning that says what to do on the host, got:\n%s", out)
 	}
 	if handed := x.countKeyPairUpdates(); handed != 0 {

@@ -204,7 +204,7 @@ func TestAccOperationsRotate(t *testing.T) {
 
 	second := strings.NewReplacer(`"test"`, `"second"`, "kvm1", "kvm2", "node1", "node2").Replace(hostOnNode1())
 	w.configure(t, x.configWithProbe("direct", hostTrusting(certificate)+second))
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("You must tell the host itself lxc config trust add").MatchString(out) {
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("You must tell VM host kvm1 itself lxc config trust add").MatchString(out) {
 		t.Errorf("want a warning that says what to do on the host, got:\n%s", out)
 	}
 	runGuideBlock(t, x.folder, swapPairs)

@@ -64,7 +64,8 @@ func (r *hostResource) findVMHost(ctx context.Context, id string) (engine.VMHost
 	}
 	switch {
 	case len(found) == 0:
-		return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on that machine. %s", hostImportUsage)
+		return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on that machine. %s A MAAS after 3.8 finds a VM host by the tag %s of its machine: %s says how to tag it",
+			hostImportUsage, engine.HostTag, diagnostics.GuideURL("moving-off-vm-hosts", "before-the-upgrade"))
 	case len(found) > 1:
 		return engine.VMHost{}, fmt.Errorf("%d VM hosts match: %s. Import by a name that only one has", len(found), strings.Join(names, ", "))
 	case found[0].MachineID == "":

@@ -107,8 +107,8 @@ func (p *hostPlan) planTrustedCertificates(ctx context.Context) {
 	}
 	p.plan.TrustedFingerprints = types.SetUnknown(types.StringType)
 	if len(values.Difference(want, had)) > 0 && len(p.replace) == 0 {
-		p.diags.AddAttributeWarning(path.Root("lxd").AtName("trusted_certificates"), "You must tell the host itself", fmt.Sprintf(
-			"%s runs already, and the certificate that it trusts may not add others. On the host, run `lxc config trust add FILE --restricted "+
-				"--projects %s` for each new one. This apply only records that the host trusts them.", p.state.Name.ValueString(), p.plan.projectName(ctx, p.diags)))
+		p.diags.AddAttributeWarning(path.Root("lxd").AtName("trusted_certificates"), fmt.Sprintf("You must tell VM host %s itself", p.state.Name.ValueString()), fmt.Sprintf(
+			"The host runs already, and the certificate that it trusts may not add others. On the host, run `lxc config trust add FILE --restricted "+
+				"--projects %s` for each new one. This apply only records that the host trusts them.", p.plan.projectName(ctx, p.diags)))
 	}
 }
