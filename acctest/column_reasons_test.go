@@ -36,6 +36,8 @@ var notOnLXD = map[string]string{
 	"TestAccHostServerIsTold":             lxdNoHostNumber,
 	"TestAccHostMoved":                    "the former provider names a VM host by its number in MAAS",
 	"TestAccWorkflowComposerBack":         lxdNoHostRecord,
+	"TestAccWorkflowVMHostDeletedInMAAS":  lxdNoHostRecord,
+	"TestAccWorkflowIgnoreChanges/VMHost": lxdNoHostRecord,
 	"TestAccWorkflowComposerBackRefused":  lxdNoHostRecord,
 	"TestAccWorkflowUpgradedDisks":        lxdNoHostRecord,
 	"TestAccWorkflowComposerChanged":      lxdNoHostRecord,

@@ -84,7 +84,7 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 // fail. The next apply goes on with the same VM, which keeps its fixed address.
 func TestAccWorkflowRedeployCutOff(t *testing.T) {
 	t.Parallel()
-	x := newSimulatedTarget(t)
+	x := newSimulatedTarget(t, slowTransitions, func(m *sim.Model) { m.Latency.Release = m.Latency.Deploy })
 	const fixed = `interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" } }`
 	config := func(value string) string {
 		return x.config(vmNamed("test", "web", fixed, x.deploy(), `redeploy_triggers = { release = "`+value+`" }`))

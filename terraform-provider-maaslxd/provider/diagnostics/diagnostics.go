@@ -41,14 +41,24 @@ func ReportRead(look context.Context, diags *diag.Diagnostics, doing string, err
 		" Check that MAAS answers at api_url (MAAS_API_URL), and that the LXD server does, too."))
 }
 
-// ReportReadOrRemove removes an object that is gone from the state. Of another error it says why the
-// object was not read, as ReportRead does.
-func ReportReadOrRemove(ctx, look context.Context, resp *resource.ReadResponse, doing string, err error) {
+// ReportReadOrRemove removes an object that is gone, as RemoveFromState does. Of another error it says
+// why the object was not read, as ReportRead does.
+func ReportReadOrRemove(ctx, look context.Context, resp *resource.ReadResponse, privateKey, doing string, err error) {
 	if IsObjectGone(err) {
-		resp.State.RemoveResource(ctx)
+		RemoveFromState(ctx, resp, privateKey)
 		return
 	}
 	ReportRead(look, &resp.Diagnostics, doing, err)
+}
+
+// RemoveFromState removes an object that is gone from the state, with its notes. Terraform hands the
+// notes to the plan that follows. With them, the plan of a new object looks like that of one which
+// is replaced.
+func RemoveFromState(ctx context.Context, resp *resource.ReadResponse, privateKey string) {
+	resp.State.RemoveResource(ctx)
+	if resp.Private != nil {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, privateKey, nil)...)
+	}
 }
 
 // WarnMarksLost warns that somebody has deleted the owner data of an object's machine, and says

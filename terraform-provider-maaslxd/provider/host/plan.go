@@ -66,7 +66,7 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 		r.client.Run.NoteInState("VM host "+p.state.Name.ValueString(), p.state.ID.ValueString())
 		r.client.NotePlannedName(&r.client.Run.HostNames, "VM host "+p.state.Name.ValueString(), p.state.ID, p.plan.Name, p.diags)
 	}
-	if p.state != nil && r.client != nil && p.private.Pending && len(p.replace) == 0 {
+	if p.state != nil && r.client != nil && p.private.hasPendingWork() && len(p.replace) == 0 {
 		r.client.Run.NoteUnfinishedHost(p.state.ID.ValueString(), p.plan.Name.ValueString())
 	}
 	if !p.diags.HasError() {

@@ -38,13 +38,13 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	r.client.Run.NoteTrustedCertificate(state.trustedCertificate())
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
-		diagnostics.ReportReadOrRemove(ctx, look, resp, "read "+withID, err)
+		diagnostics.ReportReadOrRemove(ctx, look, resp, privateStateKey, "read "+withID, err)
 		return
 	}
 	first := n.Key == "" && !n.Foreign
 	if n = n.notingLostMarks(object, state, h, diags).withObserved(h); n.isGone(h) {
 		warnReleased(object, h, diags)
-		resp.State.RemoveResource(ctx)
+		diagnostics.RemoveFromState(ctx, resp, privateStateKey)
 		return
 	}
 	state.refresh(ctx, h, diags)

@@ -49,7 +49,7 @@ func hostSchema(ctx context.Context) schema.Schema {
 		"bridge":  planmodifiers.KeepWhenRemoved(bridgeAttribute()),
 		"network": planmodifiers.KeepWhenRemoved(network.Attribute(replacesHostNote + networkRemovalNote)),
 		"lxd":     planmodifiers.KeepWhenRemoved(lxdAttribute()),
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": values.Timeouts(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "How long to wait for a new host, as a duration such as `90m`. Default `60m`. When the time is up, the machine stays, " +
 				"and the next apply continues.",

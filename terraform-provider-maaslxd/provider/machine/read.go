@@ -36,13 +36,13 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	r.client.Run.NoteInState(object, state.ID.ValueString())
 	m, err := r.observe(look, b, state, &n)
 	if err != nil {
-		diagnostics.ReportReadOrRemove(ctx, look, resp, doing, err)
+		diagnostics.ReportReadOrRemove(ctx, look, resp, privateStateKey, doing, err)
 		return
 	}
 	imported := n.isUnread()
 	if n = n.withObserved(m); n.isGone(m) {
 		warnReleased(object, m, diags)
-		resp.State.RemoveResource(ctx)
+		diagnostics.RemoveFromState(ctx, resp, privateStateKey)
 		return
 	}
 	n = n.withImported(imported)

@@ -27,7 +27,7 @@ func machineSchema(ctx context.Context) schema.Schema {
 		"interfaces": interfacesAttribute(),
 		"deploy":     deployAttribute(),
 		"release":    values.ReleaseAttribute(),
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": values.Timeouts(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "How long to wait for a new machine, as a duration such as `90m`. Default `60m`. When the time is up, the machine " +
 				"stays, and the next apply continues.",

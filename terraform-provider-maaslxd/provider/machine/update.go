@@ -25,6 +25,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
+	config = config.unlessIgnored(plan)
 	n := readPrivateState(ctx, req.Private, diags)
 	spec := plan.changedSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
@@ -55,6 +56,15 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.IsProtectedAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
 		writePrivateState(ctx, resp.Private, n, diags)
 	}
+}
+
+// unlessIgnored is the configuration without what ignore_changes names.
+func (m machineModel) unlessIgnored(plan machineModel) machineModel {
+	m.Hostname, m.Domain = values.UnlessIgnored(m.Hostname, plan.Hostname), values.UnlessIgnored(m.Domain, plan.Domain)
+	m.Zone, m.Pool = values.UnlessIgnored(m.Zone, plan.Zone), values.UnlessIgnored(m.Pool, plan.Pool)
+	m.Description, m.Protection = values.UnlessIgnored(m.Description, plan.Description), values.UnlessIgnored(m.Protection, plan.Protection)
+	m.Tags = values.UnlessIgnored(m.Tags, plan.Tags)
+	return m
 }
 
 // changedSpec is the spec of an existing machine after the change. A machine without a mark is

@@ -64,6 +64,15 @@ func OptionalID(id int) types.Int64 {
 // IsSet tells whether a value is not null and known.
 func IsSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
+// UnlessIgnored is a value of the configuration, or of the plan if ignore_changes names it. Then only
+// the plan keeps the former value: an apply gets the configuration as it is written.
+func UnlessIgnored[T attr.Value](config, plan T) T {
+	if config.IsNull() || plan.IsUnknown() {
+		return config
+	}
+	return plan
+}
+
 // FillString sets an unknown text.
 func FillString(v *types.String, seen string) {
 	if v.IsUnknown() {

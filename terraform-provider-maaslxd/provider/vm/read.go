@@ -44,7 +44,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	vm, err := r.observe(look, b, state, &n, diags)
 	switch {
 	case err != nil:
-		diagnostics.ReportReadOrRemove(ctx, look, resp, doing, err)
+		diagnostics.ReportReadOrRemove(ctx, look, resp, privateStateKey, doing, err)
 		return
 	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(

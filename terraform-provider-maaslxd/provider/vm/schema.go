@@ -62,7 +62,7 @@ func vmSchema(ctx context.Context) schema.Schema {
 		"disks":      disksAttribute(),
 		"interfaces": interfacesAttribute(),
 		"deploy":     deployAttribute(),
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": values.Timeouts(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "How long to wait for a new VM, as a duration such as `45m`. Default `30m`. When the time is up, the VM stays, and the next apply continues.",
 			ReadDescription:   "How long a refresh may take. Default `2m`.",

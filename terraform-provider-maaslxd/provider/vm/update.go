@@ -26,6 +26,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
+	config = config.unlessIgnored(plan)
 	n := readPrivateState(ctx, req.Private, diags)
 	spec := plan.changeSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
@@ -58,6 +59,14 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.IsProtectedAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
 		writePrivateState(ctx, resp.Private, n, diags)
 	}
+}
+
+// unlessIgnored is the configuration without what ignore_changes names.
+func (m vmModel) unlessIgnored(plan vmModel) vmModel {
+	m.Zone, m.Pool, m.Domain = values.UnlessIgnored(m.Zone, plan.Zone), values.UnlessIgnored(m.Pool, plan.Pool), values.UnlessIgnored(m.Domain, plan.Domain)
+	m.Description, m.Protection = values.UnlessIgnored(m.Description, plan.Description), values.UnlessIgnored(m.Protection, plan.Protection)
+	m.Profile, m.Tags = values.UnlessIgnored(m.Profile, plan.Profile), values.UnlessIgnored(m.Tags, plan.Tags)
+	return m
 }
 
 // changeSpec turns a plan into a spec for the VM of this state. The state shows what is to be

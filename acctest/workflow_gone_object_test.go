@@ -1,0 +1,38 @@
+package acctest_test
+
+import "testing"
+
+// TestAccWorkflowVMHostDeletedInMAAS deletes a VM host in MAAS, which then forgets its VMs. The plan
+// makes them, and replaces nothing. So it does not stop before it destroys a VM.
+func TestAccWorkflowVMHostDeletedInMAAS(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()+vmOnTestHost("web", x.deploy())))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.forgetVMHost(t, "kvm1")
+	out := unwrapMessage(w.run(t, "plan", "-no-color"))
+	if !wordsPattern("Plan: 1 to add, 1 to change, 0 to destroy").MatchString(out) || wordsPattern("Cannot create VM web as things are").MatchString(out) {
+		t.Errorf("want a plan that registers the VM host and makes its VM, got:\n%s", out)
+	}
+	w.wantCommandFailure(t, `Cannot update VM host kvm1 adopt_existing_vms`, "apply", "-auto-approve", "-no-color")
+}
+
+// TestAccWorkflowOlderState puts back an older state whose VM was replaced since. The plan tells how
+// to get the VM back into the state, and the advice works.
+func TestAccWorkflowOlderState(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	w := newWorkspace(t, x.config(vmNamed("test", "web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.writeFile(t, "before.tfstate", w.run(t, "state", "pull"))
+	w.run(t, "apply", "-auto-approve", "-no-color", "-replace="+vmAddress)
+	id := w.systemID(t)
+	w.run(t, "state", "push", "-force", "before.tfstate")
+	w.wantCommandFailure(t, `Cannot create VM web earlier and is finished import it: terraform import ADDRESS `+id, "apply", "-auto-approve", "-no-color")
+	w.run(t, "import", "-no-color", vmAddress, id)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	if now := w.systemID(t); now != id {
+		t.Errorf("the VM is %s, want %s", now, id)
+	}
+}
