@@ -1,6 +1,9 @@
 package acctest_test
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // TestAccWorkflowVMHostDeletedInMAAS deletes a VM host in MAAS, which then forgets its VMs. The plan
 // makes them, and replaces nothing. So it does not stop before it destroys a VM.
@@ -35,4 +38,27 @@ func TestAccWorkflowOlderState(t *testing.T) {
 	if now := w.systemID(t); now != id {
 		t.Errorf("the VM is %s, want %s", now, id)
 	}
+}
+
+// TestAccGoneDestroyWithoutPair destroys a VM in LXD where the fleet's key pair is missing. MAAS does not
+// release the VM: it runs on, and with the pair the destroy succeeds.
+func TestAccGoneDestroyWithoutPair(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web", x.deploy())))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	before := x.findMachine(t, "web")
+	away := x.keyFile() + ".away"
+	if err := os.Rename(x.keyFile(), away); err != nil {
+		t.Fatal(err)
+	}
+	w.wantCommandFailure(t, "Cannot delete VM web the fleet's key pair is not here", "destroy", "-auto-approve", "-no-color", "-target="+vmAddress)
+	if now := x.findMachine(t, "web"); now.StatusName != before.StatusName || now.PowerState != before.PowerState || before.StatusName != "Deployed" {
+		t.Errorf("it is %s and %s, was %s and %s", now.StatusName, now.PowerState, before.StatusName, before.PowerState)
+	}
+	if err := os.Rename(away, x.keyFile()); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

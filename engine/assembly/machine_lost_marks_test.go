@@ -19,8 +19,8 @@ func (r testMAAS) loseMarks(t *testing.T, hostname string) {
 	}
 }
 
-// installed is a machine of this program that is deployed, and what a front end knows of it.
-func (p process) installed(t *testing.T) engine.Ref {
+// makeInstalledMachine makes a machine of this program that is deployed, and what a front end knows of it.
+func (p process) makeInstalledMachine(t *testing.T) engine.Ref {
 	t.Helper()
 	made, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "small", Deploy: noble()})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestMachineLostMarks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				ref := p.installed(t)
+				ref := p.makeInstalledMachine(t)
 				r.loseMarks(t, "small")
 				tc.do(t, r, p, ref)
 				time.Sleep(time.Hour) // a release takes its time

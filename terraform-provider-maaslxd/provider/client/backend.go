@@ -49,7 +49,7 @@ func newBackend(s Settings, files *Ledgers) (*Backend, error) {
 	at, err := site.New(site.Config{
 		URL: s.APIURL, APIKey: s.APIKey, CACert: s.CACert, UserAgent: s.UserAgent,
 		Timeout: s.RequestTimeout, Interval: s.PollInterval, Ledger: rows, Log: log, Probe: probe,
-		Composer: s.Composer, Credentials: key.credentials, InsecureKey: s.Key.AllowInsecure,
+		Composer: s.Composer, Credentials: key.Credentials, InsecureKey: s.Key.AllowInsecure,
 	})
 	if err != nil {
 		return nil, err

@@ -141,8 +141,8 @@ func (k *FleetKey) CheckTransport() error {
 	return site.CheckKeyTransport(k.apiURL, k.settings.AllowInsecure)
 }
 
-// credentials is the pair for calls of an LXD.
-func (k *FleetKey) credentials(context.Context) (engine.Credentials, error) {
+// Credentials is the pair for calls of an LXD.
+func (k *FleetKey) Credentials(context.Context) (engine.Credentials, error) {
 	pair, err := k.Load()
 	if errors.Is(err, engine.ErrNotFound) {
 		return engine.Credentials{}, &engine.Refusal{

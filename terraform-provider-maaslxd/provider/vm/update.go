@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -23,10 +24,8 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	var plan, config, state vmModel
 	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
-	diags.Append(req.Plan.Get(ctx, &plan)...)
-	diags.Append(req.Config.Get(ctx, &config)...)
-	diags.Append(req.State.Get(ctx, &state)...)
-	config = config.unlessIgnored(plan)
+	diags.Append(slices.Concat(req.Plan.Get(ctx, &plan), req.Config.Get(ctx, &config), req.State.Get(ctx, &state))...)
+	config = unlessIgnored(config, plan)
 	n := readPrivateState(ctx, req.Private, diags)
 	spec := plan.changeSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
@@ -62,11 +61,11 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 }
 
 // unlessIgnored is the configuration without what ignore_changes names.
-func (m vmModel) unlessIgnored(plan vmModel) vmModel {
-	m.Zone, m.Pool, m.Domain = values.UnlessIgnored(m.Zone, plan.Zone), values.UnlessIgnored(m.Pool, plan.Pool), values.UnlessIgnored(m.Domain, plan.Domain)
-	m.Description, m.Protection = values.UnlessIgnored(m.Description, plan.Description), values.UnlessIgnored(m.Protection, plan.Protection)
-	m.Profile, m.Tags = values.UnlessIgnored(m.Profile, plan.Profile), values.UnlessIgnored(m.Tags, plan.Tags)
-	return m
+func unlessIgnored(config, plan vmModel) vmModel {
+	config.Zone, config.Pool, config.Domain = values.UnlessIgnored(config.Zone, plan.Zone), values.UnlessIgnored(config.Pool, plan.Pool), values.UnlessIgnored(config.Domain, plan.Domain)
+	config.Description, config.Protection = values.UnlessIgnored(config.Description, plan.Description), values.UnlessIgnored(config.Protection, plan.Protection)
+	config.Profile, config.Tags = values.UnlessIgnored(config.Profile, plan.Profile), values.UnlessIgnored(config.Tags, plan.Tags)
+	return config
 }
 
 // changeSpec turns a plan into a spec for the VM of this state. The state shows what is to be
