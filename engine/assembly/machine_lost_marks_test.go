@@ -19,7 +19,7 @@ func (r testMAAS) loseMarks(t *testing.T, hostname string) {
 	}
 }
 
-// makeInstalledMachine makes a machine of this program that is deployed, and what a front end knows of it.
+// makeInstalledMachine deploys a machine, and returns what a front end knows of it.
 func (p process) makeInstalledMachine(t *testing.T) engine.Ref {
 	t.Helper()
 	made, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "small", Deploy: noble()})

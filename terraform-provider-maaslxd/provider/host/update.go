@@ -76,18 +76,18 @@ func readHostUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag
 	diags.Append(req.Plan.Get(ctx, &u.plan)...)
 	diags.Append(req.Config.Get(ctx, &u.config)...)
 	diags.Append(req.State.Get(ctx, &u.state)...)
-	u.config = u.config.unlessIgnored(u.plan)
+	u.config = unlessIgnored(u.config, u.plan)
 	u.private = readPrivateState(ctx, req.Private, diags)
 	return u
 }
 
 // unlessIgnored is the configuration without what ignore_changes names.
-func (m hostModel) unlessIgnored(plan hostModel) hostModel {
-	m.Zone, m.Pool, m.Tags = values.UnlessIgnored(m.Zone, plan.Zone), values.UnlessIgnored(m.Pool, plan.Pool), values.UnlessIgnored(m.Tags, plan.Tags)
-	m.CPUOvercommit, m.MemoryOvercommit = values.UnlessIgnored(m.CPUOvercommit, plan.CPUOvercommit), values.UnlessIgnored(m.MemoryOvercommit, plan.MemoryOvercommit)
-	m.DefaultStoragePool = values.UnlessIgnored(m.DefaultStoragePool, plan.DefaultStoragePool)
-	m.ServerFingerprint = values.UnlessIgnored(m.ServerFingerprint, plan.ServerFingerprint)
-	return m
+func unlessIgnored(config, plan hostModel) hostModel {
+	config.Zone, config.Pool, config.Tags = values.UnlessIgnored(config.Zone, plan.Zone), values.UnlessIgnored(config.Pool, plan.Pool), values.UnlessIgnored(config.Tags, plan.Tags)
+	config.CPUOvercommit, config.MemoryOvercommit = values.UnlessIgnored(config.CPUOvercommit, plan.CPUOvercommit), values.UnlessIgnored(config.MemoryOvercommit, plan.MemoryOvercommit)
+	config.DefaultStoragePool = values.UnlessIgnored(config.DefaultStoragePool, plan.DefaultStoragePool)
+	config.ServerFingerprint = values.UnlessIgnored(config.ServerFingerprint, plan.ServerFingerprint)
+	return config
 }
 
 // holdForUpdate refuses another MAAS than that of the state, and takes the lease of an

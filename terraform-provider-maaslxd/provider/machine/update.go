@@ -25,7 +25,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
-	config = config.unlessIgnored(plan)
+	config = unlessIgnored(config, plan)
 	n := readPrivateState(ctx, req.Private, diags)
 	spec := plan.changedSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
@@ -59,12 +59,12 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 }
 
 // unlessIgnored is the configuration without what ignore_changes names.
-func (m machineModel) unlessIgnored(plan machineModel) machineModel {
-	m.Hostname, m.Domain = values.UnlessIgnored(m.Hostname, plan.Hostname), values.UnlessIgnored(m.Domain, plan.Domain)
-	m.Zone, m.Pool = values.UnlessIgnored(m.Zone, plan.Zone), values.UnlessIgnored(m.Pool, plan.Pool)
-	m.Description, m.Protection = values.UnlessIgnored(m.Description, plan.Description), values.UnlessIgnored(m.Protection, plan.Protection)
-	m.Tags = values.UnlessIgnored(m.Tags, plan.Tags)
-	return m
+func unlessIgnored(config, plan machineModel) machineModel {
+	config.Hostname, config.Domain = values.UnlessIgnored(config.Hostname, plan.Hostname), values.UnlessIgnored(config.Domain, plan.Domain)
+	config.Zone, config.Pool = values.UnlessIgnored(config.Zone, plan.Zone), values.UnlessIgnored(config.Pool, plan.Pool)
+	config.Description, config.Protection = values.UnlessIgnored(config.Description, plan.Description), values.UnlessIgnored(config.Protection, plan.Protection)
+	config.Tags = values.UnlessIgnored(config.Tags, plan.Tags)
+	return config
 }
 
 // changedSpec is the spec of an existing machine after the change. A machine without a mark is
