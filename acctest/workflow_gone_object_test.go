@@ -3,6 +3,8 @@ package acctest_test
 import (
 	"os"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // TestAccWorkflowVMHostDeletedInMAAS deletes a VM host in MAAS, which then forgets its VMs. The plan
@@ -59,6 +61,29 @@ func TestAccGoneDestroyWithoutPair(t *testing.T) {
 	if err := os.Rename(away, x.keyFile()); err != nil {
 		t.Fatal(err)
 	}
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGoneDestroyLXDUnreachable destroys a VM whose LXD does not answer. MAAS does not release the
+// VM, so the plan stays empty once the LXD is back.
+func TestAccGoneDestroyLXDUnreachable(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web", x.deploy(), `timeouts = { delete = "5s" }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	setCondition := func(c sim.Condition) {
+		t.Helper()
+		if err := x.simulatorOrSkip().SetLXDCondition("node1", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setCondition(sim.ConditionUnreachable)
+	w.wantCommandFailure(t, "VM web is not gone yet web, which stays Deployed", "destroy", "-auto-approve", "-no-color", "-target="+vmAddress)
+	if now := x.findMachine(t, "web"); now.StatusName != "Deployed" || now.PowerState != "on" {
+		t.Errorf("it is %s and %s", now.StatusName, now.PowerState)
+	}
+	setCondition(sim.ConditionOK)
 	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -104,23 +104,33 @@ func (s *session) removeLeftVolumes(marks []string) error {
 	return nil
 }
 
-// removeInstance deletes a stopped instance and its volumes, and checks that it is gone.
-// The instance must have one of the MACs. If no MACs are known, it must have one of the
-// marks. If there is no such instance, the error is LXD's 404.
-func (s *session) removeInstance(name string, macs []string, marks ...string) error {
-	path := s.projectPath("instances", name)
-	var have api.Instance
-	if _, err := s.get(path, &have); err != nil {
-		return err
+// ownInstance reads the instance of a machine. The instance must have one of the MACs. If no
+// MACs are known, it must have one of the marks. If there is no such instance, the error is
+// LXD's 404.
+func (s *session) ownInstance(name string, macs []string, marks ...string) (have api.Instance, err error) {
+	if _, err := s.get(s.projectPath("instances", name), &have); err != nil {
+		return have, err
 	}
 	switch {
 	case len(macs) > 0 && !haveCommonElement(instanceMACs(have), macs):
-		return s.otherMACError(have, macs)
+		return have, s.otherMACError(have, macs)
 	case len(macs) == 0 && (have.Config[markerConfig] == "" || !slices.Contains(marks, have.Config[markerConfig])):
-		return s.onlyNameMatchesError(have)
-	case have.StatusCode != api.Stopped:
+		return have, s.onlyNameMatchesError(have)
+	}
+	return have, nil
+}
+
+// removeInstance deletes a stopped instance and its volumes, and checks that it is gone. Its
+// errors are those of ownInstance, too.
+func (s *session) removeInstance(name string, macs []string, marks ...string) error {
+	have, err := s.ownInstance(name, macs, marks...)
+	if err != nil {
+		return err
+	}
+	if have.StatusCode != api.Stopped {
 		return s.stillRunningError(have)
 	}
+	path := s.projectPath("instances", name)
 	failure := s.send(http.MethodDelete, path, nil, "")
 	if failure != nil {
 		var still api.Instance

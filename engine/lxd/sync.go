@@ -84,7 +84,13 @@ func (c *Composer) checkPowerLocation(ctx context.Context, systemID string, at l
 	case m.PowerState != powerStateError:
 		return nil
 	}
-	power, err := c.Enlister.PowerInstanceOf(ctx, systemID)
+	return c.movedByHandError(ctx, m, at)
+}
+
+// movedByHandError refuses a machine whose instance is elsewhere than MAAS looks for it. It is
+// nil if MAAS looks at the right place.
+func (c *Composer) movedByHandError(ctx context.Context, m engine.Machine, at location) error {
+	power, err := c.Enlister.PowerInstanceOf(ctx, m.SystemID)
 	if err != nil {
 		return err
 	}

@@ -120,10 +120,10 @@ func TestCallsOfChoices(t *testing.T) {
 	}{
 		"MAAS": {"Compose, mark, commission, deploy, mark; release, delete. LXD is MAAS's to ask.", sim.Version37, 1,
 			cost{5, 0}, cost{2, 0}},
-		"LXD": {"Enlisting marks it, too; LXD is asked to make it and waited for; then what it is, to delete it, and waited for.", sim.VersionGone, 1,
-			cost{4, 2}, cost{2, 3}},
+		"LXD": {"Enlisting marks it, too; LXD is asked to make it and waited for; then whether it is there, before the release, what it is, to delete it, and waited for.", sim.VersionGone, 1,
+			cost{4, 2}, cost{2, 4}},
 		"LXDThreeDisks": {"Each disk more is a volume.", sim.VersionGone, 3,
-			cost{4, 4}, cost{2, 5}},
+			cost{4, 4}, cost{2, 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -129,6 +129,15 @@ func (b lxdBesideMAAS) Decompose(ctx context.Context, systemID string) error {
 	return err
 }
 
+// CheckInstance implements engine.Composer.
+func (b lxdBesideMAAS) CheckInstance(ctx context.Context, vm engine.Machine) error {
+	err := b.Composer.CheckInstance(ctx, vm)
+	if isOnlyOnMAASHost(vm, err) {
+		return b.maas.CheckInstance(ctx, vm)
+	}
+	return err
+}
+
 // HostOf implements engine.Composer.
 func (b lxdBesideMAAS) HostOf(ctx context.Context, vm engine.Machine) (engine.VMHost, error) {
 	host, err := b.Composer.HostOf(ctx, vm)

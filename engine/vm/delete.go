@@ -54,6 +54,9 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 
 // release gives the VM back. Its disks will be deleted.
 func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
+	if err := v.checkInstance(ctx, "delete", m); err != nil {
+		return resultOf(ref.Key, m), err
+	}
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
 	}
@@ -64,6 +67,9 @@ func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Ro
 
 // abort stops what MAAS does with the VM.
 func (v *deleteSteps) abort(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
+	if err := v.checkInstance(ctx, "delete", m); err != nil {
+		return resultOf(ref.Key, m), err
+	}
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
 	}
@@ -90,6 +96,15 @@ func (v *deleteSteps) powerOffAndDelete(ctx context.Context, ref engine.Ref, row
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
+}
+
+// checkInstance makes sure that the instance can be reached, before MAAS gives the VM back.
+// Otherwise the VM would be off, and neither deployed nor deleted.
+func (v *stepBase) checkInstance(ctx context.Context, verb string, m engine.Machine) error {
+	if err := v.Composer.CheckInstance(ctx, m); err != nil {
+		return fmt.Errorf("cannot %s %s, which stays %s: %w", verb, m.Hostname, m.StatusName, err)
+	}
+	return nil
 }
 
 // markRowLeaving marks the row of a VM as being deleted.

@@ -42,12 +42,6 @@ func (r *vmResource) remove(ctx context.Context, ref engine.Ref, mark string) er
 	if _, err := b.RequireSameMAAS(ctx, mark); err != nil {
 		return err
 	}
-	if inLXD, err := r.makesVMsInLXD(ctx); err == nil && inLXD {
-		// Without the pair the LXD would refuse, but MAAS would have released the VM by then: it is off.
-		if _, err := b.Key.Credentials(ctx); err != nil {
-			return err
-		}
-	}
 	_, err = client.WaitAndLog(ctx, "VM "+ref.Name, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		return b.VMs.Delete(ctx, ref)
 	})
