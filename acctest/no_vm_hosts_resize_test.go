@@ -119,6 +119,48 @@ func TestAccGoneResizeStops(t *testing.T) {
 	}
 }
 
+// TestAccGoneResizeAndDeploy gives a VM another size in the apply that deploys it: once when deploy is
+// added, and once after somebody released the VM in MAAS. It has the size when it is deployed.
+func TestAccGoneResizeAndDeploy(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	vm := func(attributes ...string) string {
+		return x.configReachingLXD(hostOnNode1() + vmOnTestHost("web", attributes...))
+	}
+	const smallDisk, largeDisk = `disks = { root = { size_gb = 8 } }`, `disks = { root = { size_gb = 10 }, data = { size_gb = 3 } }`
+	w := newWorkspace(t, vm(`memory_mib = 2048`, smallDisk))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	id := x.findMachine(t, "web").SystemID
+	wantDeployed := func(memory string, disks int) {
+		t.Helper()
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		if m := x.findMachine(t, "web"); m.StatusName != "Deployed" || m.SystemID != id {
+			t.Errorf("machine %s is %s, want %s", m.SystemID, m.StatusName, id)
+		}
+		i, _, err := x.connectLXD(t, "node1").GetInstance("web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := 0
+		for _, d := range i.Devices {
+			if d["type"] == "disk" {
+				have++
+			}
+		}
+		if i.Config["limits.memory"] != memory || have != disks {
+			t.Errorf("want the VM with %s and %d disks, got %s and %v", memory, disks, i.Config["limits.memory"], i.Devices)
+		}
+		w.wantEmptyPlan(t)
+	}
+	w.configure(t, vm(`memory_mib = 4096`, largeDisk, x.deploy()))
+	wantDeployed("4096MiB", 2)
+	x.postForm(t, "machines/"+id+"/?op=release", nil)
+	x.waitUntil(t, "the VM is released", func() bool { return x.statusOf("web") == "Ready" })
+	w.configure(t, vm(`memory_mib = 3072`, largeDisk, x.deploy()))
+	wantDeployed("3072MiB", 2)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccWorkflowUpgradedDisks gives a VM with two disks more cores after an upgrade of MAAS. MAAS
 // composed the VM before, and the provider knows the disks as its own.
 func TestAccWorkflowUpgradedDisks(t *testing.T) {

@@ -101,8 +101,8 @@ type VMSpec struct {
 	// one. It goes off at once, as MAAS turns it off, and on again afterwards. Without MayStop
 	// that is an error.
 	MayStop bool
-	// Resize says that a finished VM of another size gets this one in place, or an error says
-	// why not. Otherwise its size is left alone.
+	// Resize says that an existing VM of another size gets this one in place, or an error says
+	// why not. A VM that is to be deployed gets it before. Otherwise its size is left alone.
 	Resize bool
 }
 

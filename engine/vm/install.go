@@ -24,7 +24,7 @@ func (v *Kind) commission(ctx context.Context, key engine.Key, _ engine.VMSpec, 
 
 // install deploys a Ready VM, or finishes one that stays Ready.
 func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	if settled, err := v.configureReady(ctx, want, m); err != nil || !settled {
+	if settled, err := v.prepareReady(ctx, key, want, m); err != nil || !settled {
 		return v.waitResult(ctx, key, m), err
 	}
 	if want.Deploy == nil {
@@ -145,9 +145,6 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 			return engine.Result[engine.VM]{}, fmt.Errorf("cannot mark %s as finished: %w", m.Hostname, err)
 		}
 		m.Description = description
-	}
-	if want.Installation == "" {
-		want.Resize = false // it was just made with its size
 	}
 	return v.reconcileFinished(ctx, key, want, m)
 }

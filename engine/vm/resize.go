@@ -80,11 +80,14 @@ func (v *finishedSteps) configure(ctx context.Context, want engine.VMSpec, m eng
 	return nil
 }
 
-// configureReady configures a VM that is not deployed yet, and that an earlier run made with
-// other options and devices. If it is still on after its commissioning, it is turned off first.
-// Then it is not settled yet.
-func (v *finishedSteps) configureReady(ctx context.Context, want engine.VMSpec, m engine.Machine) (settled bool, err error) {
-	err = v.configure(ctx, want, m)
+// prepareReady gives a VM that is not deployed yet its size, options and devices: an earlier run
+// made it with others, or somebody released it. If it is still on after its commissioning, it is
+// turned off first. Then it is not settled yet.
+func (v *finishedSteps) prepareReady(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (settled bool, err error) {
+	err = v.resize(ctx, key, want, m)
+	if err == nil {
+		err = v.configure(ctx, want, m)
+	}
 	if _, runs := errors.AsType[*engine.RunningError](err); runs {
 		_, _, err = v.turnPower(ctx, want, m, "off")
 		return false, err
