@@ -32,7 +32,7 @@ func (v *interfaceSteps) changeInterfaces(ctx context.Context, key engine.Key, w
 		return m, fmt.Errorf("cannot change the interfaces of %s: %w", m.Hostname, err)
 	}
 	if m.AddedNICs = v.Composer.CompleteMachine(ctx, m).AddedNICs; m.AddedNICs == nil {
-		return m, addedNICsUnknownError(m)
+		return m, v.addedNICsUnknownError(ctx, m)
 	}
 	return m, nil
 }
@@ -49,8 +49,11 @@ func (v *stepBase) addedNIC(ctx context.Context, i engine.Interface) (engine.NIC
 	return engine.NIC{Subnet: links[0].subnet, Label: i.Name, Bridge: i.Bridge, MAC: i.MAC, Mode: links[0].Mode}, nil
 }
 
-// addedNICsUnknownError says that the added interfaces of a VM are unknown.
-func addedNICsUnknownError(m engine.Machine) error {
+// addedNICsUnknownError says why the added interfaces of a VM are unknown.
+func (v *stepBase) addedNICsUnknownError(ctx context.Context, m engine.Machine) error {
+	if err := v.Composer.CheckInstance(ctx, m); err != nil {
+		return fmt.Errorf("cannot tell which interfaces were added to %s: %w", m.Hostname, err)
+	}
 	return fmt.Errorf("the LXD of %s does not tell which interfaces were added to it: %w", m.Hostname, engine.ErrBusy)
 }
 
@@ -59,13 +62,13 @@ func addedNICsUnknownError(m engine.Machine) error {
 // them apart, the error is ErrBusy: an added interface must not get the links of a composed
 // one.
 func (v *interfaceSteps) composedInterfaces(ctx context.Context, wanted []engine.Interface, m engine.Machine) ([]engine.MachineInterface, error) {
-	if !engine.WasFinishedOnce(m) { // none was added yet
+	if !engine.WasFinishedOnce(m) || len(wanted) == 0 { // none was added yet, or it does not matter
 		return m.Interfaces, nil
 	}
 	have := v.Composer.CompleteMachine(ctx, m)
 	isSilent := have.AddedNICs == nil && have.Cores == 0 // then the size is unknown, too
 	if isSilent && len(m.Interfaces) > len(wanted) {
-		return nil, addedNICsUnknownError(m)
+		return nil, v.addedNICsUnknownError(ctx, m)
 	}
 	added := map[string]bool{}
 	for nic := range maps.Values(have.AddedNICs) {
