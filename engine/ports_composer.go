@@ -103,8 +103,8 @@ type Composer interface {
 	ConfigureInstance(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
 	// ChangeInterfaces adds NICs to the instance of a VM, also while it runs, and removes NICs
 	// that were added so. A NIC that is as wanted stays, so the call may be repeated. A
-	// *SpecError if that is impossible, ErrInvalid if LXD refuses it. MAAS does not learn of
-	// it.
+	// *RunningError if LXD refuses it while the VM runs, a *SpecError if that is impossible,
+	// ErrInvalid if LXD refuses it at all. MAAS does not learn of it.
 	ChangeInterfaces(ctx context.Context, host VMHost, systemID string, c InterfaceChange) error
 	// SyncHost makes MAAS list the host's instances anew: vanished VMs leave MAAS, and MAAS
 	// adopts and power-cycles unknown ones. A composer that can looks at one VM alone.

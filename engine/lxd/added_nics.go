@@ -56,10 +56,10 @@ func (n nicChange) changeNICs(ctx context.Context, s *session, at location) ([]s
 		changed, err = n.changeNICsNamedBy(ctx, s, at, lastFreeNIC)
 	}
 	if plug, refused := errors.AsType[*plugError](err); refused {
-		return nil, &engine.Error{
-			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s cannot change the interfaces while the VM runs: %s", s.target.address, shortMessage(plug.Error())),
-			Hint: "Stop the VM, or restart it.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrInvalid,
-		}
+		return nil, &engine.RunningError{Refusal: &engine.Refusal{
+			Message: fmt.Sprintf("%s runs, and must be stopped to change its interfaces: the LXD at %s refused it with %s", at.instance, s.target.address, shortMessage(plug.Error())),
+			Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
+		}}
 	}
 	return changed, err
 }

@@ -202,8 +202,8 @@ func TestLinksOfMadeInterfaces(t *testing.T) {
 			ref.Finished = false
 			if tc.silent {
 				w.setUnreachable(t, "h1")
-				if _, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), ref, deployed); !errors.Is(err, engine.ErrBusy) {
-					t.Errorf("%s\nwant ErrBusy, got %v", tc.reason, err)
+				if _, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), ref, deployed); !errors.Is(err, engine.ErrUnavailable) {
+					t.Errorf("%s\nwant ErrUnavailable, got %v", tc.reason, err)
 				}
 				w.setUnreachable(t)
 			}

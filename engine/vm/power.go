@@ -10,14 +10,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// resizeOrStop gives a finished VM its size, its options and its devices. If the change needs a
-// stopped VM and the spec allows it, resizeOrStop turns a running VM off. Then the VM is not
-// settled yet.
-func (v *finishedSteps) resizeOrStop(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
-	err := v.resize(ctx, key, want, m)
+// changeInstance gives a finished VM its interfaces, its size, its options and its devices.
+func (v *Kind) changeInstance(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	m, err := v.changeInterfaces(ctx, key, want, m) // before the VM is stopped for another change
+	if err == nil {
+		err = v.resize(ctx, key, want, m)
+	}
 	if err == nil {
 		err = v.configure(ctx, want, m)
 	}
+	return m, err
+}
+
+// stopIfNeeded handles the outcome of changeInstance. If the change needs a stopped VM and the
+// spec allows it, it turns a running VM off. Then the VM is not settled yet.
+func (v *finishedSteps) stopIfNeeded(ctx context.Context, want engine.VMSpec, m engine.Machine, err error) (engine.Machine, bool, error) {
 	if err == nil {
 		return m, true, nil
 	}

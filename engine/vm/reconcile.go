@@ -166,12 +166,10 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 // left to people, or to the plan of a front end.
 func (v *Kind) reconcileFinished(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	m, err := v.updater.ReconcileAnnotations(ctx, wantedSettingsOf(key, want), m)
-	if err == nil { // before the VM is stopped for a change
-		m, err = v.changeInterfaces(ctx, key, want, m)
-	}
 	settled := err == nil
 	if settled {
-		m, settled, err = v.resizeOrStop(ctx, key, want, m)
+		m, err = v.changeInstance(ctx, key, want, m)
+		m, settled, err = v.stopIfNeeded(ctx, want, m, err)
 	}
 	if settled && err == nil {
 		m, settled, err = v.reconcilePower(ctx, want, m)

@@ -20,6 +20,9 @@ func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.
 	if compose.HasSize(want, have) {
 		return nil
 	}
+	if err := checkLock(want, m); err != nil {
+		return err
+	}
 	on, err := v.maker.HostOf(ctx, m)
 	if err != nil {
 		return err
@@ -47,6 +50,15 @@ func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.
 	})
 }
 
+// checkLock refuses to change the instance of a VM that somebody else has locked in MAAS. LXD knows
+// nothing of the lock.
+func checkLock(want engine.VMSpec, m engine.Machine) error {
+	if m.Locked && want.Locked == nil {
+		return engine.NewLockedError(m, "change")
+	}
+	return nil
+}
+
 // checkResize says why the host has no room for the new size of its VM.
 func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error {
 	if err := h.UsableError(); err != nil {
@@ -67,6 +79,9 @@ func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error
 func (v *finishedSteps) configure(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	if !want.Reconfigure {
 		return nil
+	}
+	if err := checkLock(want, m); err != nil {
+		return err
 	}
 	on, err := v.maker.HostOf(ctx, m)
 	if err != nil {
