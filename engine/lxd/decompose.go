@@ -49,6 +49,38 @@ func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 	return nil
 }
 
+// CheckInstance implements engine.Composer. It reads the instance where MAAS turns it on and
+// off, and searches all hosts if it is not there.
+func (c *Composer) CheckInstance(ctx context.Context, m engine.Machine) error {
+	at, err := c.locateInstance(ctx, m)
+	if err != nil {
+		return err
+	}
+	s, done, err := c.openSession(ctx, at.server, c.Timeout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	marks := strings.Fields(m.Description)
+	_, err = readOwnInstance(s, at.instance, at.macs, marks...)
+	switch {
+	case err == nil:
+		return nil
+	case !isInstanceMissing(err):
+		return hostError(s.explainError(err), at.server.Name)
+	}
+	moved, found, failure := c.findMovedInstance(ctx, at, marks)
+	switch {
+	case failure != nil:
+		return failure
+	case found:
+		return movedByHandError(ctx, c, m, moved)
+	case isStatus(err, http.StatusNotFound):
+		return nil
+	}
+	return hostError(s.explainError(err), at.server.Name)
+}
+
 // removeInstanceAt removes an instance, and the volumes that were left of it before: they
 // carry one of the marks.
 func (c *Composer) removeInstanceAt(ctx context.Context, at location, marks []string) error {
@@ -104,10 +136,10 @@ func (s *session) removeLeftVolumes(marks []string) error {
 	return nil
 }
 
-// ownInstance reads the instance of a machine. The instance must have one of the MACs. If no
+// readOwnInstance reads the instance of a machine. The instance must have one of the MACs. If no
 // MACs are known, it must have one of the marks. If there is no such instance, the error is
 // LXD's 404.
-func (s *session) ownInstance(name string, macs []string, marks ...string) (have api.Instance, err error) {
+func readOwnInstance(s *session, name string, macs []string, marks ...string) (have api.Instance, err error) {
 	if _, err := s.get(s.projectPath("instances", name), &have); err != nil {
 		return have, err
 	}
@@ -121,9 +153,9 @@ func (s *session) ownInstance(name string, macs []string, marks ...string) (have
 }
 
 // removeInstance deletes a stopped instance and its volumes, and checks that it is gone. Its
-// errors are those of ownInstance, too.
+// errors are those of readOwnInstance, too.
 func (s *session) removeInstance(name string, macs []string, marks ...string) error {
-	have, err := s.ownInstance(name, macs, marks...)
+	have, err := readOwnInstance(s, name, macs, marks...)
 	if err != nil {
 		return err
 	}

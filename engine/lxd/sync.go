@@ -54,9 +54,9 @@ func (c *Composer) syncInstance(ctx context.Context, systemID string, at locatio
 	places := all.findLocations(at.macs)
 	switch {
 	case slices.ContainsFunc(places, at.isSameInstance):
-		return c.checkPowerLocation(ctx, systemID, at)
+		return checkPowerLocation(ctx, c, systemID, at)
 	case at.hasMovedTo(places):
-		return c.checkPowerLocation(ctx, systemID, places[0])
+		return checkPowerLocation(ctx, c, systemID, places[0])
 	case len(places) > 0:
 		return possibleCopiesError(at, places)
 	case h.hasInstance(at):
@@ -74,7 +74,7 @@ func (h serverSurvey) hasInstance(at location) bool {
 
 // checkPowerLocation reports an instance that MAAS looks for on the wrong host. MAAS cannot
 // be corrected: it would then look for all VMs of the former host there.
-func (c *Composer) checkPowerLocation(ctx context.Context, systemID string, at location) error {
+func checkPowerLocation(ctx context.Context, c *Composer, systemID string, at location) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -84,12 +84,12 @@ func (c *Composer) checkPowerLocation(ctx context.Context, systemID string, at l
 	case m.PowerState != powerStateError:
 		return nil
 	}
-	return c.movedByHandError(ctx, m, at)
+	return movedByHandError(ctx, c, m, at)
 }
 
 // movedByHandError refuses a machine whose instance is elsewhere than MAAS looks for it. It is
 // nil if MAAS looks at the right place.
-func (c *Composer) movedByHandError(ctx context.Context, m engine.Machine, at location) error {
+func movedByHandError(ctx context.Context, c *Composer, m engine.Machine, at location) error {
 	power, err := c.Enlister.PowerInstanceOf(ctx, m.SystemID)
 	if err != nil {
 		return err
