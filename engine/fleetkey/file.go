@@ -64,10 +64,18 @@ func LoadFile(path string, now time.Time) (Key, error) {
 	certificate, private := splitPEM(text)
 	key, err := Parse(certificate, private, now)
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		return Key{}, keyFileError(path, fmt.Sprintf("cannot be used: what it gives as %v", spec),
-			"Restore it from a backup. If no host was made with it, move it away: then a new pair is made")
+		return Key{}, keyFileError(path, fmt.Sprintf("cannot be used: what it gives as %v", spec), hintOfUnusableFile(certificate, now))
 	}
 	return key, err
+}
+
+// hintOfUnusableFile is the way out of a file whose pair cannot be used. A backup of an expired
+// pair has expired, too.
+func hintOfUnusableFile(certificate string, now time.Time) string {
+	if public, err := findCertificate(certificate); err == nil && now.After(public.NotAfter) {
+		return newPairHint
+	}
+	return "Restore it from a backup. If no host was made with it, move it away: then a new pair is made"
 }
 
 // readPrivate reads a file that nobody else can read.

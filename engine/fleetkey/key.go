@@ -148,6 +148,9 @@ func fieldError(field fieldpath.Path, message, hint string) error {
 	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
 }
 
+// newPairHint is the way out if a pair can no longer be used at all.
+const newPairHint = "Make a new pair, and let the hosts trust it: lxc config trust add FILE --restricted --projects PROJECT on each of them"
+
 // parseCertificate requires a certificate that is valid now: LXD checks nothing else.
 func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 	certificate, err := findCertificate(text)
@@ -157,7 +160,7 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 	case now.After(certificate.NotAfter):
 		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
 			certificate.NotAfter.UTC().Format(time.DateOnly), fingerprint(certificate)),
-			"Make a new pair, and let the hosts trust it: lxc config trust add FILE --restricted --projects PROJECT on each of them.")
+			newPairHint+".")
 	case now.Before(certificate.NotBefore):
 		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
 			"Check this machine's clock, or make a pair that is valid now.")
