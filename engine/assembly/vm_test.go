@@ -504,6 +504,28 @@ func TestChangesInPlace(t *testing.T) {
 	})
 }
 
+// TestRenamedByOthers renames a VM that somebody else renamed in MAAS. Its instance has the name that it
+// was made with, not the one in between.
+func TestRenamedByOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r testMAAS, p process) {
+		vm, err := p.create(newVMRef)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sim.EditMachine(vm.SystemID, sim.MachineEdit{Hostname: new("foo")}); err != nil {
+			t.Fatal(err)
+		}
+		spec := webVMSpec()
+		spec.Name = "web-2"
+		if _, err := engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "default/web-2", Name: "web-2", SystemID: vm.SystemID, Finished: true}, spec)); err != nil {
+			t.Fatal(err)
+		}
+		if m := r.machine(t, "web-2"); !strings.Contains(m.Description, "LXD calls it web-1") {
+			t.Errorf("the description is %q", m.Description)
+		}
+	})
+}
+
 func TestFixedAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
 		spec := webVMSpec()

@@ -18,10 +18,16 @@ import (
 // instanceNamePrefix begins a line in the description of a VM that was renamed.
 const instanceNamePrefix = "maaslxd: LXD calls it "
 
-// NoteInstanceName notes in a description the instance name of a VM that gets another name.
-func NoteInstanceName(description, name string) string {
+// NoteInstanceName notes in a description the instance name of a VM that gets another name. If
+// somebody renamed a finished VM in MAAS, its mark has the name that it was made with. For
+// example, web-1 was renamed to foo, and is renamed to web-2: LXD calls it web-1.
+func NoteInstanceName(description string, m engine.Machine) string {
 	if strings.Contains(description, instanceNamePrefix) {
 		return description
+	}
+	name := m.Hostname
+	if marked := MarkedName(m); marked != "" && engine.WasFinishedOnce(m) {
+		name = marked
 	}
 	return instanceNamePrefix + name + "\n" + description
 }

@@ -25,9 +25,9 @@ type KindTraits struct {
 	Noun string
 	// HostnameField is the field of the spec that has its hostname.
 	HostnameField fieldpath.Path
-	// NoteHostname notes in a description a hostname that the machine leaves. Nil: nobody needs
-	// it.
-	NoteHostname func(description, hostname string) string
+	// NoteHostname notes in a description the hostname that the machine was made with, before it
+	// leaves it. Nil: nobody needs it.
+	NoteHostname func(description string, m engine.Machine) string
 	// MarkedHostname is the hostname in the mark of a machine; empty: none. Nil: marks have no
 	// hostname.
 	MarkedHostname func(engine.Machine) string

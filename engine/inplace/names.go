@@ -128,7 +128,7 @@ func (s *Updater) giveTemporaryName(ctx context.Context, w WantedSettings, m eng
 	parked := temporaryName(m)
 	change := engine.MachineUpdate{Hostname: &parked}
 	if s.kind.NoteHostname != nil {
-		noted := s.kind.NoteHostname(m.Description, m.Hostname)
+		noted := s.kind.NoteHostname(m.Description, m)
 		change.Description = &noted
 	}
 	if err := s.Machines.Update(ctx, m.SystemID, change); err != nil {

@@ -36,7 +36,7 @@ func settingsUpdate(key engine.Key, want engine.VMSpec, m engine.Machine, finish
 	}
 	description := m.Description
 	if want.Name != "" && want.Name != m.Hostname {
-		description = compose.NoteInstanceName(description, m.Hostname)
+		description = compose.NoteInstanceName(description, m)
 	}
 	if want.Description != nil {
 		description = engine.DescriptionWithText(description, *want.Description)
