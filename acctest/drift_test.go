@@ -257,3 +257,29 @@ func TestAccVMReplacedForSize(t *testing.T) {
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
+
+// TestAccVMDeployWarns plans to deploy VMs that may have data: one that somebody released, and the same
+// one after it was imported again. The plan says what is lost.
+func TestAccVMDeployWarns(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	name := x.name()
+	w := newWorkspace(t, x.config(x.vm(name, x.deploy())))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	id := x.findMachine(t, name).SystemID
+	x.postForm(t, "machines/"+id+"/?op=release", nil)
+	x.actAtStatus(t, name, "Ready", func(sim.Machine) {})
+	wantWarning := func() {
+		t.Helper()
+		if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The VM will be deployed, and its data are lost " + name + " ran before, and is Ready remove deploy").MatchString(out) {
+			t.Errorf("want the plan to say what is lost, got:\n%s", out)
+		}
+	}
+	wantWarning()
+	w.run(t, "state", "rm", vmAddress)
+	w.run(t, "import", "-no-color", vmAddress, id)
+	wantWarning()
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}

@@ -9,8 +9,8 @@ import (
 )
 
 // wantTimeUp runs a command while MAAS does not answer some calls. The error
-// names the attribute that allows more time.
-func (w workspace) wantTimeUp(t *testing.T, x *metalTarget, attribute string, methods []string, paths []string, args ...string) {
+// says what allows more time.
+func (w workspace) wantTimeUp(t *testing.T, x *metalTarget, wayOut string, methods []string, paths []string, args ...string) {
 	t.Helper()
 	for _, method := range methods {
 		for _, path := range paths {
@@ -18,8 +18,8 @@ func (w workspace) wantTimeUp(t *testing.T, x *metalTarget, attribute string, me
 		}
 	}
 	cmd, out := w.command(t.Context(), append(args, "-no-color")...)
-	if err := cmd.Run(); err == nil || !wordsPattern("The time is up; "+attribute+" allows more").MatchString(unwrapMessage(out.String())) {
-		t.Errorf("want an error about %s, got %v:\n%s", attribute, err, out)
+	if err := cmd.Run(); err == nil || !wordsPattern("The time is up; "+wayOut).MatchString(unwrapMessage(out.String())) {
+		t.Errorf("want an error with %s, got %v:\n%s", wayOut, err, out)
 	}
 	x.simulatorOrSkip().ClearFaults()
 }
@@ -52,17 +52,17 @@ func TestAccWorkflowTimeouts(t *testing.T) {
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.wantEmptyPlan(t)
 			w.configure(t, x.config(tc.with(short("update", "10m", "2s"), tc.change)))
-			w.wantTimeUp(t, x, "timeouts.update", changes, []string{"machines/**", "vm-hosts/**", "tags/**"}, "apply", "-auto-approve")
+			w.wantTimeUp(t, x, "timeouts.update allows more", changes, []string{"machines/**", "vm-hosts/**", "tags/**"}, "apply", "-auto-approve")
 			w.run(t, "apply", "-auto-approve")
 			w.configure(t, x.config(tc.with(short("read", "2m", "2s"), tc.change)))
 			if got := joinActions(w.planActionsOn(t, tc.address)); got != "update" {
 				t.Errorf("other limits are %s", got)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			w.wantTimeUp(t, x, "timeouts.read", []string{http.MethodGet}, []string{"machines/", "machines/**", "vm-hosts/", "vm-hosts/**"}, "plan")
+			w.wantTimeUp(t, x, "timeouts.read allows more set timeouts.read and run terraform apply -refresh=false", []string{http.MethodGet}, []string{"machines/", "machines/**", "vm-hosts/", "vm-hosts/**"}, "plan")
 			w.configure(t, x.config(tc.with(short("delete", "10m", "2s"))))
-			w.run(t, "apply", "-auto-approve", "-no-color")
-			w.wantTimeUp(t, x, "timeouts.delete", changes, []string{"machines/**"}, "destroy", "-auto-approve")
+			w.run(t, "apply", "-refresh=false", "-auto-approve", "-no-color")
+			w.wantTimeUp(t, x, "timeouts.delete allows more", changes, []string{"machines/**"}, "destroy", "-auto-approve")
 			for range 10 { // each destroy continues, for two seconds
 				if cmd, _ := w.command(t.Context(), "destroy", "-auto-approve", "-no-color"); cmd.Run() == nil {
 					break

@@ -38,7 +38,8 @@ func ReportRead(look context.Context, diags *diag.Diagnostics, doing string, err
 		return
 	}
 	diags.AddError("Cannot "+doing, ExplainWaitEnd(look.Err(), "timeouts.read")+Paragraph(Sentence(engine.ErrorText(err))+
-		" Check that MAAS answers at api_url (MAAS_API_URL), and that the LXD server does, too."))
+		" Check that MAAS answers at api_url (MAAS_API_URL), and that the LXD server does, too. A refresh takes timeouts.read from the state: to give it "+
+		"more time, set timeouts.read and run `terraform apply -refresh=false`."))
 }
 
 // ReportReadOrRemove removes an object that is gone, as RemoveFromState does. Of another error it says

@@ -171,6 +171,7 @@ func (p *vmPlan) modify(ctx context.Context) {
 	}
 	redeployment{p}.refuseRedeployment()
 	redeployment{p}.warnRedeployment()
+	redeployment{p}.warnInstallation()
 	p.warnPlacementIgnored()
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()

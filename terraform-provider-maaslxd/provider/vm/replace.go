@@ -83,6 +83,21 @@ func (p redeployment) warnRedeployment() {
 			"memory. The VM keeps its system id, MAC addresses and fixed addresses.", why, p.state.Name.ValueString()))
 }
 
+// warnInstallation warns that a VM is deployed that has data: somebody released it, or an import
+// found it. MAAS keeps the disks until it deploys the VM.
+func (p redeployment) warnInstallation() {
+	if !p.state.Deploy.IsNull() || p.plan.Deploy.IsNull() || len(p.replace) > 0 || !p.private.Ran && !p.private.Imported {
+		return
+	}
+	why := "was imported"
+	if p.private.Ran {
+		why = "ran before"
+	}
+	p.diags.AddAttributeWarning(path.Root("deploy"), "The VM will be deployed, and its data are lost", fmt.Sprintf(
+		"%s %s, and is %s in MAAS. The plan deploys it: all data on its disks are lost, unless it will run from memory. To keep them, apply nothing, and "+
+			"remove deploy from the configuration.", p.state.Name.ValueString(), why, p.state.Status.ValueString()))
+}
+
 // installationWord is the engine's name for the installation that a change of
 // redeploy_triggers asks for. It depends on the former name, so that each one differs, also if
 // values come back. A run may be killed before it saves the state. The next run computes the
