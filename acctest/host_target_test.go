@@ -164,6 +164,7 @@ type hostRecord struct {
 	ID   int
 	Name string
 	Zone struct{ Name string }
+	Pool struct{ Name string }
 	Tags []string
 }
 

@@ -49,8 +49,8 @@ func TestAccWorkflowIgnoreChanges(t *testing.T) {
 				x.editOnlyVMHost(t, "pool=kvm")
 			},
 			want: func(t *testing.T, x *metalTarget) string {
-				if zone := x.listVMHosts(t)[0].Zone.Name; zone != "az2" {
-					return "zone " + zone
+				if h := x.listVMHosts(t)[0]; h.Zone.Name != "az2" || h.Pool.Name != "kvm" {
+					return fmt.Sprintf("zone %s, pool %s", h.Zone.Name, h.Pool.Name)
 				}
 				return ""
 			},
