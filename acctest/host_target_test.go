@@ -190,6 +190,7 @@ func (x *metalTarget) listVMHosts(t *testing.T) (found []hostRecord) {
 	for n := range found {
 		found[n].Name = x.names.wordOf(found[n].Name)
 		found[n].Zone.Name = x.names.wordOf(found[n].Zone.Name, "az1", "az2")
+		found[n].Pool.Name = x.names.wordOf(found[n].Pool.Name, "kvm")
 		for i, tag := range found[n].Tags {
 			found[n].Tags[i] = x.names.wordOf(tag)
 		}
