@@ -47,6 +47,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		diagnostics.RemoveFromState(ctx, resp, privateStateKey)
 		return
 	}
+	r.client.Run.NoteInState(object, state.ID.ValueString())
 	state.refresh(ctx, h, diags)
 	if first {
 		state.fillImported(ctx, h, readEndpoint(look, b, h, diags), n, diags)
@@ -96,7 +97,6 @@ func (n privateState) notingLostMarks(object string, state hostModel, h engine.H
 
 // observe observes the host of a state, and records it and its MAAS.
 func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hostModel, n *privateState) (engine.Host, error) {
-	r.client.Run.NoteInState("VM host "+state.Name.ValueString(), state.ID.ValueString())
 	if n.Moved {
 		if err := checkMovedHost(ctx, b, state); err != nil {
 			return engine.Host{}, err

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -28,13 +29,21 @@ func (p *machinePlan) planReplacement(ctx context.Context) {
 	}
 }
 
-// hadName tells whether the machine had that name before this configuration renamed it.
+// hadName tells whether the machine had that name before a configuration renamed it. If the line
+// hostname is gone since, another machine may have that name, and then the line names that one.
 func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
-	if want.IsUnknown() || p.config.Hostname.IsNull() {
+	if want.IsUnknown() {
 		return false
 	}
 	m, err := p.readMachine(ctx, p.state.ID.ValueString())
-	return err == nil && inplace.WasCalled(m, want.ValueString())
+	if err != nil || !inplace.WasCalled(m, want.ValueString()) {
+		return false
+	}
+	if !p.config.Hostname.IsNull() {
+		return true
+	}
+	_, err = p.findNamed(ctx, want.ValueString())
+	return errors.Is(err, client.ErrNoSuchMachine)
 }
 
 // reinstallReason says why the machine must be installed anew, or "" if it need not.
