@@ -55,6 +55,8 @@ func TestAccWorkflowMachineNamedAgain(t *testing.T) {
 			t.Errorf("%s: it was deployed %d times, and is %s", reason, n, w.systemID(t))
 		}
 	}
+	w.configure(t, x.config(testMachine("db", `machine = "node9"`, deployNoble, `hostname = "web"`)))
+	w.wantRefusedPlan(t, `Cannot replace machine db MAAS has no machine "node9"`)
 	stays("the line hostname is gone", machineOnNode1())
 	stays("its name in MAAS", testMachine("db", `machine = "web"`, deployNoble))
 	stays("its former name", machineOnNode1())

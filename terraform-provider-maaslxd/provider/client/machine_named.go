@@ -55,8 +55,8 @@ func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, 
 	return b.Machines.Machine(ctx, systemID)
 }
 
-// MachineNamed finds a machine during a plan, as that of Backend.
-func (c *Client) MachineNamed(ctx context.Context, name string) (engine.Machine, error) {
+// FindMachineNamed calls MachineNamed during a plan.
+func FindMachineNamed(ctx context.Context, c *Client, name string) (engine.Machine, error) {
 	b, err := c.Backend()
 	if err != nil {
 		return engine.Machine{}, err

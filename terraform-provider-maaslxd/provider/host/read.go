@@ -34,8 +34,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if b == nil {
 		return
 	}
-	r.client.Run.NoteStateRead()
-	r.client.Run.NoteTrustedCertificate(state.trustedCertificate())
+	noteRead(&r.client.Run, state)
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
 		diagnostics.ReportReadOrRemove(ctx, look, resp, privateStateKey, "read "+withID, err)
@@ -58,6 +57,12 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	warnHostFailed(h, diags)
 	diags.Append(resp.State.Set(ctx, &state)...)
 	writePrivateState(ctx, resp.Private, n, diags)
+}
+
+// noteRead records the host of a state for the plans of the run.
+func noteRead(run *client.Run, state hostModel) {
+	run.NoteStateRead()
+	run.NoteTrustedCertificate(state.trustedCertificate())
 }
 
 // idInMAAS is the system id of the machine. A moved host has none until it is read, and then it

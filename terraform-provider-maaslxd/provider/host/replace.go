@@ -77,8 +77,8 @@ func (p *hostPlan) hasSameBridge(ctx context.Context) bool {
 }
 
 // presentNetwork is the network of the machine now. MAAS is asked only if texts differ.
-func (p *hostPlan) presentNetwork(ctx context.Context) network.Present {
-	return network.Present{Subnets: p.listSubnets, Machine: sync.OnceValue(func() engine.Machine {
+func (p *hostPlan) presentNetwork(ctx context.Context) network.MachineNetwork {
+	return network.MachineNetwork{Subnets: p.listSubnets, Machine: sync.OnceValue(func() engine.Machine {
 		m, _ := p.readMachine(ctx, p.state.ID.ValueString()) // without an answer, only equal texts are the same
 		return m
 	})}

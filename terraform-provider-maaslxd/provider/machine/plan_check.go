@@ -61,10 +61,10 @@ func (p machinePlan) warnRenamedMachine(ctx context.Context, spec engine.Machine
 	if spec.Machine == "" || spec.Hostname == "" || p.diags.HasError() {
 		return
 	}
-	if _, err := p.findNamed(ctx, spec.Machine); !errors.Is(err, client.ErrNoSuchMachine) {
+	if _, err := client.FindMachineNamed(ctx, p.client, spec.Machine); !errors.Is(err, client.ErrNoSuchMachine) {
 		return
 	}
-	if m, err := p.findNamed(ctx, spec.Hostname); err == nil && m.Status == engine.StatusReady {
+	if m, err := client.FindMachineNamed(ctx, p.client, spec.Hostname); err == nil && m.Status == engine.StatusReady {
 		p.diags.AddAttributeWarning(path.Root("machine"), fmt.Sprintf("MAAS has no machine %s", spec.Machine), fmt.Sprintf(
 			"The plan takes machine %s (system id %s) instead. It is Ready, and has the hostname of this configuration. After a release in MAAS, "+
 				"a machine keeps such a hostname. If you mean another machine, correct machine.", m.Hostname, m.SystemID))

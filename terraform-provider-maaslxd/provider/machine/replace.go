@@ -42,7 +42,7 @@ func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
 	if !p.config.Hostname.IsNull() {
 		return true
 	}
-	_, err = p.findNamed(ctx, want.ValueString())
+	_, err = client.FindMachineNamed(ctx, p.client, want.ValueString())
 	return errors.Is(err, client.ErrNoSuchMachine)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// Present is the network of a VM host's machine as MAAS lists it now. It tells whether two texts
+// MachineNetwork is the network of a VM host's machine as MAAS lists it now. It tells whether two texts
 // mean the same NIC or subnet.
-type Present struct {
+type MachineNetwork struct {
 	// Machine reads the machine; the zero Machine: MAAS does not answer.
 	Machine func() engine.Machine
 	// Subnets lists the subnets of MAAS.
@@ -21,7 +21,7 @@ type Present struct {
 
 // IsSameNetwork tells whether two specs describe the same interfaces. The order of the NICs of a
 // bond does not count.
-func (p Present) IsSameNetwork(ctx context.Context, want, had *engine.NetworkSpec) bool {
+func (p MachineNetwork) IsSameNetwork(ctx context.Context, want, had *engine.NetworkSpec) bool {
 	if want == nil || had == nil {
 		return want == had
 	}
@@ -37,7 +37,7 @@ func (p Present) IsSameNetwork(ctx context.Context, want, had *engine.NetworkSpe
 	return true
 }
 
-func (p Present) isSameInterface(ctx context.Context, want, had engine.NetworkInterface) bool {
+func (p MachineNetwork) isSameInterface(ctx context.Context, want, had engine.NetworkInterface) bool {
 	if !slices.Equal(want.Parents, had.Parents) && !slices.Equal(p.nicNames(want.Parents), p.nicNames(had.Parents)) || len(want.Links) != len(had.Links) {
 		return false
 	}
@@ -56,7 +56,7 @@ func (p Present) isSameInterface(ctx context.Context, want, had engine.NetworkIn
 
 // IsSameBridge is IsSameNetwork for the attribute bridge. A line that names the NIC or the subnet
 // where the bridge is already changes nothing.
-func (p Present) IsSameBridge(ctx context.Context, want, had *engine.BridgeSpec) bool {
+func (p MachineNetwork) IsSameBridge(ctx context.Context, want, had *engine.BridgeSpec) bool {
 	if want == nil || had == nil || want.Name != had.Name {
 		return want == had
 	}
@@ -64,17 +64,17 @@ func (p Present) IsSameBridge(ctx context.Context, want, had *engine.BridgeSpec)
 }
 
 // isOnNIC tells whether the bridge is on the wanted NIC now.
-func (p Present) isOnNIC(want engine.BridgeSpec) bool {
+func (p MachineNetwork) isOnNIC(want engine.BridgeSpec) bool {
 	bridge := p.interfaceNamed(want.Name)
 	return bridge.Kind == engine.ChildBridge && slices.Contains(bridge.Parents, want.NIC)
 }
 
-func (p Present) isSameSubnet(ctx context.Context, want, had string, now func() client.Place) bool {
+func (p MachineNetwork) isSameSubnet(ctx context.Context, want, had string, now func() client.Place) bool {
 	return want == had || client.IsSameSubnet(ctx, p.Subnets, texttype.SubnetType.FromText(want), texttype.SubnetType.FromText(had), now)
 }
 
 // nicNames are the names of NICs, sorted.
-func (p Present) nicNames(texts []string) []string {
+func (p MachineNetwork) nicNames(texts []string) []string {
 	names := make([]string, len(texts))
 	for n, text := range texts {
 		names[n] = client.NICName(p.Machine(), text)
@@ -84,7 +84,7 @@ func (p Present) nicNames(texts []string) []string {
 }
 
 // placeOf is the place of the nth address of an interface.
-func (p Present) placeOf(name string, n int) func() client.Place {
+func (p MachineNetwork) placeOf(name string, n int) func() client.Place {
 	return func() client.Place {
 		i := p.interfaceNamed(name)
 		return client.PlaceOf(i.Links, i.VLAN, n)
@@ -93,7 +93,7 @@ func (p Present) placeOf(name string, n int) func() client.Place {
 
 // interfaceNamed is the bond, VLAN interface or bridge of that name; the zero value: there is
 // none.
-func (p Present) interfaceNamed(name string) engine.ChildInterface {
+func (p MachineNetwork) interfaceNamed(name string) engine.ChildInterface {
 	children := p.Machine().Children
 	if n := slices.IndexFunc(children, func(c engine.ChildInterface) bool { return c.Name == name }); n >= 0 {
 		return children[n]
