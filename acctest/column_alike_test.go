@@ -40,8 +40,11 @@ var alikeOnLXD = map[string]string{
 	"TestAccFunctions":         alikeTerraform,
 	"TestAccFunctionsBadInput": alikeTerraform,
 
-	"TestAccActionBadInput":   alikeRefusedFirst,
-	"TestAccActionCommission": alikeBareMetal,
+	"TestAccActionBadInput":                 alikeRefusedFirst,
+	"TestAccActionCommission":               alikeBareMetal,
+	"TestAccWorkflowMachineReleasedRenamed": alikeBareMetal,
+	"TestAccWorkflowMachineNamedAgain":      alikeBareMetal,
+	"TestAccWorkflowMachineSubnetRenamed":   alikeBareMetal,
 
 	"TestAccDataCatalog":            alikeCatalog,
 	"TestAccDataCatalogBadInput":    alikeCatalog,

@@ -87,6 +87,7 @@ var notOnLXD = map[string]string{
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
 	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
 	"TestAccGoneServerChanged":            "the certificate of a real LXD cannot be changed",
+	"TestAccWorkflowGeneratedVM":          "LXD gives a VM the MAC address that the configuration names",
 	"TestAccHostServerChanged":            "the certificate of a real LXD cannot be changed",
 	"TestAccVMReplacedForSize":            "LXD resizes a VM in place",
 	"TestAccVMResizeUnanswered":           "LXD resizes a VM in place, whatever MAAS answers",

@@ -78,6 +78,7 @@ type MachineInterface struct {
 	VLAN   int    // id of the VLAN that it is attached to, 0 for none
 	Fabric string // name of the VLAN's fabric, empty for none
 	MTU    int    // 0: the VLAN's
+	Bridge string // bridge of the VM host that a VM's interface joins; empty: unknown, or bare metal
 	Links  []InterfaceLink
 }
 

@@ -31,22 +31,18 @@ func newServer(p framework.Provider) (tfprotov6.ProviderServer, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T takes no announcements of reads", p)
 	}
-	versions := sync.OnceValue(func() map[string]int64 { return schemaVersions(whole) })
-	return contextReleasingServer{whole, announcer, versions}, nil
+	schemas := sync.OnceValue(func() map[string]*tfprotov6.Schema { return resourceSchemas(whole) })
+	return contextReleasingServer{whole, announcer, schemas}, nil
 }
 
-// schemaVersions are the versions of the resources' schemas, by the resources' names. If the
-// schema cannot be read, there are none, and the framework says why in its own answers.
-func schemaVersions(server tfprotov6.ProviderServer) map[string]int64 {
-	versions := map[string]int64{}
+// resourceSchemas are the resources' schemas, by the resources' names. If they cannot be read,
+// there are none, and the framework says why in its own answers.
+func resourceSchemas(server tfprotov6.ProviderServer) map[string]*tfprotov6.Schema {
 	resp, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
-		return versions
+		return nil
 	}
-	for name, schema := range resp.ResourceSchemas {
-		versions[name] = schema.Version
-	}
-	return versions
+	return resp.ResourceSchemas
 }
 
 // readAnnouncer takes the state of a resource that Terraform is about to read.
@@ -61,7 +57,7 @@ type readAnnouncer interface {
 type contextReleasingServer struct {
 	frameworkServer
 	readAnnouncer
-	schemaVersions func() map[string]int64
+	schemas func() map[string]*tfprotov6.Schema
 }
 
 // ValidateResourceConfig calls the framework.
@@ -81,7 +77,7 @@ func (f contextReleasingServer) UpgradeResourceState(
 	if req.RawState != nil {
 		f.AnnounceRead(ctx, req.RawState.JSON)
 	}
-	if version, known := f.schemaVersions()[req.TypeName]; known && version == req.Version && req.RawState != nil && len(req.RawState.JSON) > 0 {
+	if schema, known := f.schemas()[req.TypeName]; known && schema.Version == req.Version && req.RawState != nil && len(req.RawState.JSON) > 0 {
 		return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &tfprotov6.DynamicValue{JSON: req.RawState.JSON}}, nil
 	}
 	return callReleasingContext(ctx, req, f.frameworkServer.UpgradeResourceState)

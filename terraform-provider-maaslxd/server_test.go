@@ -57,11 +57,15 @@ func (k *contextKeeper) PlanResourceChange(
 
 type key struct{}
 
+func schemasOfVersion1() map[string]*tfprotov6.Schema {
+	return map[string]*tfprotov6.Schema{"maaslxd_vm": {Version: 1}, "maaslxd_vm_host": {Version: 1}}
+}
+
 // TestKeptContextsFreeTheCall: the contexts that the framework keeps do not keep the call alive.
 func TestKeptContextsFreeTheCall(t *testing.T) {
 	t.Parallel()
 	k := &contextKeeper{}
-	f := contextReleasingServer{k, k, func() map[string]int64 { return map[string]int64{"maaslxd_vm": 1} }}
+	f := contextReleasingServer{k, k, schemasOfVersion1}
 	ctx := context.WithValue(t.Context(), key{}, "value")
 	_, validated := f.ValidateResourceConfig(ctx, nil)
 	_, upgraded := f.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{RawState: &tfprotov6.RawState{JSON: []byte("{}")}})
@@ -110,7 +114,7 @@ func TestStateOfSchemaVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := &contextKeeper{}
-			f := contextReleasingServer{k, k, func() map[string]int64 { return map[string]int64{"maaslxd_vm_host": 1} }}
+			f := contextReleasingServer{k, k, schemasOfVersion1}
 			resp, err := f.UpgradeResourceState(context.WithValue(t.Context(), key{}, "value"), &tc.req)
 			if err != nil {
 				t.Fatal(err)
@@ -153,7 +157,11 @@ func TestNewServer(t *testing.T) {
 		t.Fatalf("%T serves less than the framework", server)
 	}
 	want := map[string]int64{"maaslxd_machine": 0, "maaslxd_vm": 0, "maaslxd_vm_host": 1}
-	if diff := cmp.Diff(want, served.schemaVersions()); diff != "" {
+	got := map[string]int64{}
+	for name, schema := range served.schemas() {
+		got[name] = schema.Version
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("versions of schemas (-want +got):\n%s", diff)
 	}
 }

@@ -13,6 +13,7 @@ func (h *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.HostSp
 		return o
 	}
 	o.Add(h.checkZoneAndPool(ctx, want))
+	o.Add(h.checkFormerCertificate(ctx, ref, want))
 	switch {
 	case want.Address != "":
 		o.Add(h.Registrar.CheckMachineExists(ctx, engine.Endpoint{Address: engine.Endpoint{Address: want.Address}.URL(), Project: want.Project}))

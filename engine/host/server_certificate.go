@@ -18,6 +18,26 @@ func uncheckableCertificateError(why string) error {
 	}
 }
 
+// checkFormerCertificate refuses to deploy the machine of a host again for an LXD server with the
+// certificate of the former one. LXD makes its key pair anew, so the new host would never be finished.
+func (h *stepBase) checkFormerCertificate(ctx context.Context, ref engine.Ref, want engine.HostSpec) error {
+	if ref.SystemID == "" || want.ServerFingerprint == "" || want.Address != "" || want.Machine.Adopt {
+		return nil
+	}
+	m, err := h.Machines.Machine(ctx, ref.SystemID)
+	if errors.Is(err, engine.ErrNotFound) { // the plan makes a host that is gone
+		return nil
+	}
+	if err == nil && m.OwnerData[engine.ServerFingerprintData] == want.ServerFingerprint {
+		err = &engine.SpecError{
+			Field:   fieldpath.New("server_fingerprint"),
+			Message: "the machine is deployed again, and its new LXD server does not have the certificate " + want.ServerFingerprint,
+			Hint:    "Remove server_fingerprint. The certificate of the new LXD server is recorded at the first contact, and then you can name it.", Err: engine.ErrInvalid,
+		}
+	}
+	return err
+}
+
 // pinnedFingerprint is the fingerprint of the certificate that the machine's LXD must show. It
 // is the one in the spec, else the one of the first contact: from the machine's note, or from
 // the caller's memory. Empty: the LXD was never seen.

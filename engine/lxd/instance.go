@@ -1,6 +1,7 @@
 package lxd
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ type instance struct {
 	name, project string
 	key, marker   string // empty: not made by this package
 	macs          []string
+	bridges       map[string]string // bridges of its NICs, by MAC
 	isVM          bool
 	status        api.StatusCode
 	profiles      []string
@@ -61,7 +63,7 @@ func newInstance(i api.Instance, project string) instance {
 	config, devices := i.ExpandedConfig, i.ExpandedDevices
 	made := instance{
 		name: i.Name, project: project, key: config[keyConfig], marker: config[markerConfig],
-		macs: instanceMACs(i), isVM: i.Type == string(api.InstanceTypeVM), status: i.StatusCode, profiles: i.Profiles,
+		macs: instanceMACs(i), bridges: nicBridges(i), isVM: i.Type == string(api.InstanceTypeVM), status: i.StatusCode, profiles: i.Profiles,
 		everStarted: i.LastUsedAt.Unix() > 0 || config[startedConfig] != "", birthTime: parseBirthTime(config[birthTimeConfig]), memory: config["limits.memory"], rootBytes: map[string]int64{},
 	}
 	made.cores = countCores(config["limits.cpu"])
@@ -101,15 +103,27 @@ func instanceMACs(i api.Instance) []string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		mac := i.ExpandedDevices[name]["hwaddr"]
-		if mac == "" {
-			mac = i.ExpandedConfig["volatile."+name+".hwaddr"]
-		}
-		if mac != "" {
-			macs = append(macs, strings.ToLower(mac))
+		if mac := nicMAC(i, name); mac != "" {
+			macs = append(macs, mac)
 		}
 	}
 	return macs
+}
+
+// nicMAC returns the MAC of a NIC in lower case; empty: LXD has not chosen it yet.
+func nicMAC(i api.Instance, device string) string {
+	return strings.ToLower(cmp.Or(i.ExpandedDevices[device]["hwaddr"], i.ExpandedConfig["volatile."+device+".hwaddr"]))
+}
+
+// nicBridges returns the bridges or networks that the NICs of an instance join, by MAC.
+func nicBridges(i api.Instance) map[string]string {
+	bridges := map[string]string{}
+	for name, d := range i.ExpandedDevices {
+		if d["type"] == "nic" {
+			bridges[nicMAC(i, name)] = cmp.Or(d["parent"], d["network"])
+		}
+	}
+	return bridges
 }
 
 // memoryMiB returns the memory limit in MiB. LXD also accepts a percentage of the host's

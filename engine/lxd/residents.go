@@ -121,6 +121,10 @@ func (h serverSurvey) fillMachine(i instance, m engine.Machine) engine.Machine {
 	}
 	m.Cores, m.HugePages, m.Profiles = int(i.cores), i.hugePages, i.profiles
 	m.Config, m.Devices, m.AddedNICs = i.config, i.devices, i.addedNICs
+	m.Interfaces = slices.Clone(m.Interfaces)
+	for n, nic := range m.Interfaces {
+		m.Interfaces[n].Bridge = i.bridges[nic.MAC]
+	}
 	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
 		m.MemoryMiB = memory
 	}

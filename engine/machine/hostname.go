@@ -2,33 +2,48 @@ package machine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/inplace"
 )
 
-// findHostnameHolders looks for machines with the wanted hostname, before a machine is taken.
-// It returns those that may be taken themselves. For another one, the error is a
-// *inplace.NameWaitError while it is about to leave the hostname, and else a *SpecError.
-func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
+// findHostnameHolders lists the machines with the wanted hostname, before a machine is taken.
+func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, want engine.MachineSpec) ([]engine.Machine, error) {
 	if want.Hostname == "" {
 		return nil, nil
 	}
-	holders, err := b.Machines.MachinesNamed(ctx, want.Hostname)
-	if err != nil {
-		return nil, err
-	}
+	return b.Machines.MachinesNamed(ctx, want.Hostname)
+}
+
+// checkHostnameHolders refuses a machine with the wanted hostname that may not be taken itself. The
+// error is a *inplace.NameWaitError while it is about to leave the hostname, and else a *SpecError.
+func (b *inPlaceSteps) checkHostnameHolders(key engine.Key, want engine.MachineSpec, holders []engine.Machine) error {
 	for _, m := range holders {
 		if canBeTaken(want, m) {
 			continue
 		}
 		if wait := b.updater.CheckNameWait(wantedSettingsOf(key, want), m); wait != nil {
-			return nil, wait
+			return wait
 		}
-		return nil, inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m)
+		return inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m)
 	}
-	return holders, nil
+	return nil
+}
+
+// withRenamedMachine names a Ready machine that has the wanted hostname already by its system id, if
+// MAAS has no machine of the wanted name. Example: the spec names node1, and wants the hostname
+// web. We renamed node1, and somebody released it in MAAS, which keeps the hostname web.
+func (b *inPlaceSteps) withRenamedMachine(ctx context.Context, want engine.MachineSpec, holders []engine.Machine) (engine.MachineSpec, error) {
+	if want.Machine == "" || len(holders) != 1 || holders[0].Status != engine.StatusReady || isNamed(holders[0], want.Machine) {
+		return want, nil
+	}
+	_, err := b.FindNamed(ctx, want.Machine)
+	if errors.Is(err, engine.ErrNotFound) {
+		want.Machine, err = holders[0].SystemID, nil
+	}
+	return want, err
 }
 
 // canBeTaken tells whether the spec names the machine, or has a selector that fits it.
@@ -51,16 +66,18 @@ func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Mach
 	return p
 }
 
-// hostnameObstacles looks for another machine with the wanted hostname.
-func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) {
-	if want.Hostname == "" {
-		return
+// hostnameObstacles looks for another machine with the wanted hostname. It returns the spec of a
+// new object withRenamedMachine.
+func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) engine.MachineSpec {
+	holders, err := b.findHostnameHolders(ctx, want)
+	if err == nil && ref.SystemID == "" {
+		want, err = b.withRenamedMachine(ctx, want, holders)
 	}
-	holders, err := b.Machines.MachinesNamed(ctx, want.Hostname)
 	o.Add(err)
 	for _, m := range holders {
 		if m.SystemID != ref.SystemID && !canBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
 			o.AddHeldBy(m, inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m))
 		}
 	}
+	return want
 }

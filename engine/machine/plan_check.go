@@ -20,7 +20,7 @@ func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.Machin
 	if want.Machine == "" && b.FinishedObstacle(ctx, &o, ref) {
 		return o
 	}
-	b.hostnameObstacles(ctx, &o, ref, want)
+	want = b.hostnameObstacles(ctx, &o, ref, want)
 	prepare := b.bareMetalPreparation(want).withAddresses(b.addressObstacles(ctx, &o, ref, want))
 	if want.Machine != "" {
 		b.NamedMachineObstacles(ctx, &o, ref, want, prepare)

@@ -104,7 +104,13 @@ func (b *Kind) takeMachine(ctx context.Context, key engine.Key, want engine.Mach
 	if err := b.updater.CheckNames(ctx, b.updater.NamesOf(want.InPlaceSettings)); err != nil {
 		return engine.Machine{}, err
 	}
-	holders, err := b.findHostnameHolders(ctx, key, want)
+	holders, err := b.findHostnameHolders(ctx, want)
+	if err == nil {
+		want, err = b.withRenamedMachine(ctx, want, holders)
+	}
+	if err == nil {
+		err = b.checkHostnameHolders(key, want, holders)
+	}
 	if err != nil {
 		return engine.Machine{}, err
 	}

@@ -55,6 +55,17 @@ func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, 
 	return b.Machines.Machine(ctx, systemID)
 }
 
+// FindMachineNamed calls MachineNamed during a plan.
+func FindMachineNamed(ctx context.Context, c *Client, name string) (engine.Machine, error) {
+	b, err := c.Backend()
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
+	defer cancel()
+	return b.MachineNamed(ctx, name)
+}
+
 // ErrNoSuchMachine means that MAAS has no machine of that system id, hostname or FQDN.
 var ErrNoSuchMachine = errors.New("MAAS knows no such machine")
 

@@ -119,7 +119,7 @@ func (r *Run) notePlannedAction(object string, action Action) (replacement Repla
 	return replacement, isDuplicate
 }
 
-// NoteInState records that the state has a VM host or machine. Terraform plans a tainted one as
+// NoteInState records that the state has a VM host or machine that still exists. Terraform plans a tainted one as
 // new, and so it plans the second time one that it replaces.
 func (r *Run) NoteInState(object, systemID string) {
 	r.mu.Lock()

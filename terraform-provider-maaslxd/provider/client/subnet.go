@@ -2,44 +2,81 @@ package client
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// IsSameSubnet tells whether two texts name one subnet by its name or its CIDR. list returns
-// the subnets. If MAAS cannot be asked, only equal texts are the same.
-func IsSameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had texttype.Subnet) bool {
+// Place is where an address of an existing object is, as MAAS lists it now. The zero value: it is
+// not known.
+type Place struct {
+	Subnet string // CIDR; empty: the interface has no address
+	VLAN   int    // id of the VLAN of an interface without addresses
+}
+
+// PlaceOf is the place of the nth address of an interface, by its links.
+func PlaceOf(links []engine.InterfaceLink, vlan, n int) Place {
+	links = slices.DeleteFunc(slices.Clone(links), func(l engine.InterfaceLink) bool { return l.Subnet == "" })
+	switch {
+	case n < len(links):
+		return Place{Subnet: links[n].Subnet}
+	case n == 0:
+		return Place{VLAN: vlan}
+	}
+	return Place{}
+}
+
+// isIn tells whether the place is in a subnet. Without an address, an interface is in each subnet
+// of its VLAN.
+func (p Place) isIn(s engine.Subnet) bool {
+	if p.Subnet != "" {
+		return p.Subnet == s.CIDR
+	}
+	return p.VLAN != 0 && p.VLAN == s.VLAN
+}
+
+// IsSameSubnet is IsSameNetwork for texts that name a subnet by its name or its CIDR.
+func IsSameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had texttype.Subnet, now func() Place) bool {
 	if want.MeansSame(had) {
 		return true
 	}
-	if want.IsUnknown() || had.IsNull() {
+	if want.IsUnknown() {
+		return false
+	}
+	return IsSameNetwork(ctx, list, engine.Network{Subnet: want.Canonical()}, engine.Network{Subnet: had.Canonical()}, now)
+}
+
+// IsSameNetwork tells whether the wanted network chooses the subnet that the former one chooses, or
+// the one where the object is now. The latter finds a subnet whose name, fabric or space somebody
+// changed in MAAS: MAAS no longer knows the former one. list returns the subnets. If MAAS cannot
+// be asked, the networks are not the same.
+func IsSameNetwork(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had engine.Network, now func() Place) bool {
+	if want.IsEmpty() {
 		return false
 	}
 	all, err := list(ctx)
 	if err != nil {
 		return false
 	}
-	wanted, found := findSubnet(all, want.Canonical())
-	before, known := findSubnet(all, had.Canonical())
-	return found && known && wanted.ID == before.ID
+	to, found := want.ChooseSubnet(all)
+	if !found {
+		return false
+	}
+	from, known := had.ChooseSubnet(all)
+	return known && !had.IsEmpty() && to.ID == from.ID || now().isIn(to)
 }
 
-// findSubnet finds the only subnet of a CIDR or a name. Names need not be unique.
-func findSubnet(all []engine.Subnet, text string) (engine.Subnet, bool) {
-	var named []engine.Subnet
-	for _, s := range all {
-		if s.CIDR == text {
-			return s, true
-		}
-		if s.Name == text {
-			named = append(named, s)
+// NICName is the name of the NIC of a machine that a text names by its name or its MAC address. A
+// text that names no NIC stays.
+func NICName(m engine.Machine, text string) string {
+	for _, i := range m.Interfaces {
+		if strings.EqualFold(i.MAC, text) {
+			return i.Name
 		}
 	}
-	if len(named) != 1 {
-		return engine.Subnet{}, false
-	}
-	return named[0], true
+	return text
 }
 
 // Subnets lists the subnets of MAAS during a plan.

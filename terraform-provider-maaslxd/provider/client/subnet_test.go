@@ -13,30 +13,37 @@ func TestSameSubnet(t *testing.T) {
 	t.Parallel()
 	known := []engine.Subnet{
 		{ID: 1, Name: "lan", CIDR: "10.0.0.0/24"}, {ID: 2, Name: "twice", CIDR: "10.1.0.0/24"},
-		{ID: 3, Name: "twice", CIDR: "10.2.0.0/24"}, {ID: 4, Name: "10.0.0.0/24", CIDR: "10.3.0.0/24"},
+		{ID: 3, Name: "twice", CIDR: "10.2.0.0/24", VLAN: 7}, {ID: 4, Name: "10.0.0.0/24", CIDR: "10.3.0.0/24"},
 	}
 	cases := map[string]struct {
 		reason    string
 		want, had texttype.Subnet
 		err       error
 		same      bool
+		now       Place
 	}{
-		"Equal":     {"Equal texts need no call.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true},
-		"NameCIDR":  {"A name and a CIDR are the same subnet.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), nil, true},
-		"Other":     {"Two names are two subnets.", texttype.SubnetType.FromText("10.1.0.0/24"), texttype.SubnetType.FromText("lan"), nil, false},
-		"Ambiguous": {"A name of two subnets means neither.", texttype.SubnetType.FromText("twice"), texttype.SubnetType.FromText("10.1.0.0/24"), nil, false},
-		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("10.3.0.0/24"), nil, false},
-		"Gone":      {"Two subnets that MAAS does not know are not the same.", texttype.SubnetType.FromText("a"), texttype.SubnetType.FromText("b"), nil, false},
-		"Imported":  {"An unknown former value is not compared.", texttype.SubnetType.FromText("lan"), texttype.Subnet{}, nil, false},
-		"Unknown":   {"An unknown planned value is not compared.", texttype.SubnetType.NewUnknown(), texttype.SubnetType.FromText("lan"), nil, false},
-		"Spelling":  {"IPv6 has many spellings.", texttype.SubnetType.FromText("FD00:0::/64"), texttype.SubnetType.FromText("fd00::/64"), errors.New("away"), true},
-		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), errors.New("away"), false},
+		"Equal":     {"Equal texts need no call.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true, Place{}},
+		"NameCIDR":  {"A name and a CIDR are the same subnet.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), nil, true, Place{}},
+		"Other":     {"Two names are two subnets.", texttype.SubnetType.FromText("10.1.0.0/24"), texttype.SubnetType.FromText("lan"), nil, false, Place{}},
+		"Ambiguous": {"A name of two subnets means neither.", texttype.SubnetType.FromText("twice"), texttype.SubnetType.FromText("10.1.0.0/24"), nil, false, Place{}},
+		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("10.3.0.0/24"), nil, false, Place{}},
+		"Gone":      {"Two subnets that MAAS does not know are not the same.", texttype.SubnetType.FromText("a"), texttype.SubnetType.FromText("b"), nil, false, Place{}},
+		"Imported":  {"An unknown former value is not compared.", texttype.SubnetType.FromText("lan"), texttype.Subnet{}, nil, false, Place{}},
+		"Unknown":   {"An unknown planned value is not compared.", texttype.SubnetType.NewUnknown(), texttype.SubnetType.FromText("lan"), nil, false, Place{}},
+		"Spelling":  {"IPv6 has many spellings.", texttype.SubnetType.FromText("FD00:0::/64"), texttype.SubnetType.FromText("fd00::/64"), errors.New("away"), true, Place{}},
+		"Renamed":   {"Somebody renamed the subnet where the object is.", texttype.SubnetType.FromText("lan"), texttype.SubnetType.FromText("office"), nil, true, Place{Subnet: "10.0.0.0/24"}},
+		"Moved":     {"The object is elsewhere, and so stays as the user described it.", texttype.SubnetType.FromText("lan"), texttype.SubnetType.FromText("office"), nil, false, Place{Subnet: "10.1.0.0/24"}},
+		"Default":   {"The user names the subnet that MAAS chose.", texttype.SubnetType.FromText("lan"), texttype.Subnet{}, nil, true, Place{Subnet: "10.0.0.0/24"}},
+		"Up":        {"An interface without addresses is only on a VLAN.", texttype.SubnetType.FromText("10.2.0.0/24"), texttype.SubnetType.FromText("office"), nil, true, Place{VLAN: 7}},
+		"OtherVLAN": {"It is on another VLAN.", texttype.SubnetType.FromText("10.2.0.0/24"), texttype.SubnetType.FromText("office"), nil, false, Place{VLAN: 8}},
+		"NoVLAN":    {"MAAS does not tell its VLAN.", texttype.SubnetType.FromText("lan"), texttype.SubnetType.FromText("office"), nil, false, Place{}},
+		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), errors.New("away"), false, Place{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list := func(context.Context) ([]engine.Subnet, error) { return known, tc.err }
-			if got := IsSameSubnet(t.Context(), list, tc.want, tc.had); got != tc.same {
+			if got := IsSameSubnet(t.Context(), list, tc.want, tc.had, func() Place { return tc.now }); got != tc.same {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, got, tc.same)
 			}
 		})

@@ -23,7 +23,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		r.planDestroy(ctx, req, resp)
 		return
 	}
-	p := hostPlan{diags: &resp.Diagnostics, readMachine: r.client.Machine}
+	p := hostPlan{diags: &resp.Diagnostics, readMachine: r.client.Machine, listSubnets: r.client.Subnets}
 	if r.client != nil {
 		p.run = &r.client.Run
 	}
@@ -103,6 +103,7 @@ type hostPlan struct {
 	replace       path.Paths
 	isReplacement bool // the new host replaces an existing one: the second plan of a replacement
 	readMachine   func(ctx context.Context, systemID string) (engine.Machine, error)
+	listSubnets   func(context.Context) ([]engine.Subnet, error)
 	run           *client.Run // nil if the provider is not configured
 	// keepsAdopt: the line adopt was removed from an adopted host, which stays adopted.
 	keepsAdopt bool

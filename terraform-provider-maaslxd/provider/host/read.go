@@ -34,8 +34,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if b == nil {
 		return
 	}
-	r.client.Run.NoteStateRead()
-	r.client.Run.NoteTrustedCertificate(state.trustedCertificate())
+	noteRead(&r.client.Run, state)
 	h, err := r.observe(look, b, state, &n)
 	if err != nil {
 		diagnostics.ReportReadOrRemove(ctx, look, resp, privateStateKey, "read "+withID, err)
@@ -47,6 +46,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		diagnostics.RemoveFromState(ctx, resp, privateStateKey)
 		return
 	}
+	r.client.Run.NoteInState(object, state.ID.ValueString())
 	state.refresh(ctx, h, diags)
 	if first {
 		state.fillImported(ctx, h, readEndpoint(look, b, h, diags), n, diags)
@@ -57,6 +57,12 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	warnHostFailed(h, diags)
 	diags.Append(resp.State.Set(ctx, &state)...)
 	writePrivateState(ctx, resp.Private, n, diags)
+}
+
+// noteRead records the host of a state for the plans of the run.
+func noteRead(run *client.Run, state hostModel) {
+	run.NoteStateRead()
+	run.NoteTrustedCertificate(state.trustedCertificate())
 }
 
 // idInMAAS is the system id of the machine. A moved host has none until it is read, and then it
@@ -96,7 +102,6 @@ func (n privateState) notingLostMarks(object string, state hostModel, h engine.H
 
 // observe observes the host of a state, and records it and its MAAS.
 func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hostModel, n *privateState) (engine.Host, error) {
-	r.client.Run.NoteInState("VM host "+state.Name.ValueString(), state.ID.ValueString())
 	if n.Moved {
 		if err := checkMovedHost(ctx, b, state); err != nil {
 			return engine.Host{}, err

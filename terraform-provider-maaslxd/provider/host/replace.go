@@ -3,12 +3,13 @@ package host
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
@@ -72,8 +73,15 @@ func (p *hostPlan) hasSameBridge(ctx context.Context) bool {
 	if !values.IsFullyKnown(ctx, p.plan.Bridge) {
 		return false
 	}
-	had, want := p.state.bridgeSpec(ctx, p.diags), p.plan.bridgeSpec(ctx, p.diags)
-	return had == want || had != nil && want != nil && *had == *want
+	return p.presentNetwork(ctx).IsSameBridge(ctx, p.plan.bridgeSpec(ctx, p.diags), p.state.bridgeSpec(ctx, p.diags))
+}
+
+// presentNetwork is the network of the machine now. MAAS is asked only if texts differ.
+func (p *hostPlan) presentNetwork(ctx context.Context) network.MachineNetwork {
+	return network.MachineNetwork{Subnets: p.listSubnets, Machine: sync.OnceValue(func() engine.Machine {
+		m, _ := p.readMachine(ctx, p.state.ID.ValueString()) // without an answer, only equal texts are the same
+		return m
+	})}
 }
 
 // hasSameNetwork tells whether both describe the same interfaces. Replacing a bridge by a
@@ -82,7 +90,7 @@ func (p *hostPlan) hasSameNetwork(ctx context.Context) bool {
 	if !values.IsFullyKnown(ctx, p.plan.Network) {
 		return false
 	}
-	return reflect.DeepEqual(network.Spec(ctx, p.state.Network, p.diags), network.Spec(ctx, p.plan.Network, p.diags))
+	return p.presentNetwork(ctx).IsSameNetwork(ctx, network.Spec(ctx, p.plan.Network, p.diags), network.Spec(ctx, p.state.Network, p.diags))
 }
 
 // reinstallReason says why the machine must be installed anew, or "" if it need not.

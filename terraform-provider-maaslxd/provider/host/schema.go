@@ -100,10 +100,10 @@ func sourceAttributes() map[string]schema.Attribute {
 		},
 		"server_fingerprint": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD server, as `lxc info` shows it there. Default: the provider records the first " +
-				"one that it sees. **If you set it, the LXD server must show that certificate from the first contact on.** If the server shows another one later, the " +
-				"provider reports an error until you set the new one. It is null, and you cannot set it, where the provider does not ask the server " +
-				"(see `probe` of the provider). Details: [Keys and certificates](../guides/keys-and-certificates.md#the-certificate-of-an-lxd-server).",
+			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD server, as `lxc info` shows it there. Default: the provider records the first one that it sees. **If you set it, the LXD server " +
+				"must show that certificate from the first contact on.** If the server shows another one later, the provider reports an error until you set the new one. Remove it before you replace the " +
+				"host: the new LXD server has another certificate, so the plan is an error otherwise. It is null, and you cannot set it, where the provider does not ask the server (see `probe` of the " +
+				"provider). Details: [Keys and certificates](../guides/keys-and-certificates.md#the-certificate-of-an-lxd-server).",
 			Validators:    []validator.String{serverFingerprintValidator()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},

@@ -22,7 +22,7 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.planDestroy(ctx, req, resp)
 		return
 	}
-	p := machinePlan{diags: &resp.Diagnostics, readMachine: r.client.Machine, listSubnets: r.client.Subnets}
+	p := machinePlan{client: r.client, diags: &resp.Diagnostics, readMachine: r.client.Machine, listSubnets: r.client.Subnets}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
@@ -84,6 +84,7 @@ type machinePlan struct {
 	replace       path.Paths
 	isReplacement bool // the new machine replaces an existing one: the second plan of a replacement
 	readMachine   func(ctx context.Context, systemID string) (engine.Machine, error)
+	client        *client.Client // nil if the provider is not configured
 	listSubnets   func(context.Context) ([]engine.Subnet, error)
 	diags         *diag.Diagnostics
 }

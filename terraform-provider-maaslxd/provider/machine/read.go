@@ -33,7 +33,6 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	r.client.Run.NoteStateRead()
-	r.client.Run.NoteInState(object, state.ID.ValueString())
 	m, err := r.observe(look, b, state, &n)
 	if err != nil {
 		diagnostics.ReportReadOrRemove(ctx, look, resp, privateStateKey, doing, err)
@@ -45,6 +44,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		diagnostics.RemoveFromState(ctx, resp, privateStateKey)
 		return
 	}
+	r.client.Run.NoteInState(object, state.ID.ValueString())
 	n = n.withImported(imported)
 	if imported {
 		r.client.Owner.WarnOtherOwner("machine "+m.Hostname, n.Key, diags)

@@ -2,11 +2,14 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/inplace"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
@@ -26,13 +29,21 @@ func (p *machinePlan) planReplacement(ctx context.Context) {
 	}
 }
 
-// hadName tells whether the machine had that name before this configuration renamed it.
+// hadName tells whether the machine had that name before a configuration renamed it. If the line
+// hostname is gone since, another machine may have that name, and then the line names that one.
 func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
-	if want.IsUnknown() || p.config.Hostname.IsNull() {
+	if want.IsUnknown() {
 		return false
 	}
 	m, err := p.readMachine(ctx, p.state.ID.ValueString())
-	return err == nil && inplace.WasCalled(m, want.ValueString())
+	if err != nil || !inplace.WasCalled(m, want.ValueString()) {
+		return false
+	}
+	if !p.config.Hostname.IsNull() {
+		return true
+	}
+	_, err = client.FindMachineNamed(ctx, p.client, want.ValueString())
+	return errors.Is(err, client.ErrNoSuchMachine)
 }
 
 // reinstallReason says why the machine must be installed anew, or "" if it need not.
@@ -91,8 +102,31 @@ func (p *machinePlan) changesAddresses(ctx context.Context) bool {
 	return len(want) != len(had)
 }
 
-// isSameInterface tells whether two values of one address are equal, if both are set.
+// isSameInterface tells whether two values of one address mean the same, if both are set.
 func (p *machinePlan) isSameInterface(ctx context.Context, want, had interfaceModel) bool {
-	return (want.NIC.IsNull() || had.NIC.IsNull() || want.NIC.Equal(had.NIC)) &&
-		(want.Subnet.IsNull() || had.Subnet.IsNull() || client.IsSameSubnet(ctx, p.listSubnets, want.Subnet, had.Subnet))
+	present := sync.OnceValue(func() engine.Machine {
+		m, _ := p.readMachine(ctx, p.state.ID.ValueString()) // without an answer, only equal texts are the same
+		return m
+	})
+	isSameNIC := want.NIC.IsNull() || had.NIC.IsNull() || want.NIC.Equal(had.NIC) ||
+		client.NICName(present(), want.NIC.ValueString()) == client.NICName(present(), had.NIC.ValueString())
+	place := func() client.Place { return placeOfAddress(present(), had.IP.Canonical()) }
+	return isSameNIC && (want.Subnet.IsNull() || had.Subnet.IsNull() || client.IsSameSubnet(ctx, p.listSubnets, want.Subnet, had.Subnet, place))
+}
+
+// placeOfAddress is the place of an address of the machine.
+func placeOfAddress(m engine.Machine, ip string) client.Place {
+	var links []engine.InterfaceLink
+	for _, i := range m.Interfaces {
+		links = append(links, i.Links...)
+	}
+	for _, c := range m.Children {
+		links = append(links, c.Links...)
+	}
+	for _, l := range links {
+		if l.IP == ip && l.Subnet != "" {
+			return client.Place{Subnet: l.Subnet}
+		}
+	}
+	return client.Place{}
 }

@@ -24,7 +24,7 @@ func interfacesAttribute() schema.Attribute {
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		MarkdownDescription: "Interfaces that get a fixed address before the machine is deployed, keyed by a label of lower-case letters, digits " +
 			"and hyphens. Other interfaces keep their settings in MAAS. An interface that has another fixed address in MAAS is refused. **Changing " +
-			"them replaces the machine**, except for other labels and another spelling of the same subnet. If you remove the attribute, the " +
+			"them replaces the machine**, except for other labels and another spelling of the same NIC or subnet, also after a rename of the subnet in MAAS. If you remove the attribute, the " +
 			"machine keeps its addresses. A destroy removes these addresses.",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),

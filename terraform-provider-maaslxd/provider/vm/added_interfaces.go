@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -47,8 +48,10 @@ func (p interfacePlan) compareInterfaces(ctx context.Context) (d interfaceDiff) 
 	}
 	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
 	wished := p.config.interfaces(ctx, p.diags)
+	present := sync.OnceValue(func() map[string]engine.MachineInterface { return presentInterfaces(ctx, p.vmPlan, have) })
 	same := func(label, had string) bool {
-		return p.isSameSubnet(ctx, want[label], have[had]) && p.hasSameAddresses(ctx, want[label], have[had]) && hasSameNICSettings(wished[label], have[had])
+		now := func() engine.MachineInterface { return present()[had] }
+		return p.isSameSubnet(ctx, want[label], have[had], now) && p.hasSameAddresses(ctx, want[label], have[had], now) && hasSameNICSettings(wished[label], have[had], now)
 	}
 	isAdded := func(label string) bool {
 		_, has := have[label]

@@ -177,28 +177,43 @@ func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
 		slices.ContainsFunc(modes, func(s types.String) bool { return !s.IsNull() && !slices.Contains(engine.LinkModes, s.ValueString()) })
 }
 
+// presentInterfaces are the VM's interfaces as MAAS and LXD list them now, by their labels in the
+// state. A plan that cannot ask has none.
+func presentInterfaces(ctx context.Context, p *vmPlan, have map[string]interfaceModel) map[string]engine.MachineInterface {
+	vm, err := p.observeVM(ctx, p.state.ID.ValueString())
+	if err != nil {
+		return nil
+	}
+	found := matchInterfaces(have, vm.Machine)
+	for label, nic := range vm.AddedNICs {
+		if i, has := found[label]; has { // MAAS does not know it
+			i.Bridge, i.Links = nic.Bridge, []engine.InterfaceLink{{Mode: nic.Mode, Subnet: nic.Subnet}}
+			found[label] = i
+		}
+	}
+	return found
+}
+
 // isSameSubnet tells whether an interface stays in its subnet. If MAAS cannot be asked, only
 // equal texts are the same.
-func (p *vmPlan) isSameSubnet(ctx context.Context, want, had interfaceModel) bool {
-	wanted, before := want.network(), had.network()
-	switch {
-	case want.Subnet.MeansSame(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space):
+func (p *vmPlan) isSameSubnet(ctx context.Context, want, had interfaceModel, now func() engine.MachineInterface) bool {
+	if want.Subnet.MeansSame(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space) {
 		return true
-	case wanted.IsEmpty() || before.IsEmpty():
-		return false
 	}
-	all, err := p.listSubnets(ctx)
-	if err != nil {
-		return false
+	return client.IsSameNetwork(ctx, p.listSubnets, want.network(), had.network(), placeOfAddress(now, 0))
+}
+
+// placeOfAddress is the place of the nth address of an interface.
+func placeOfAddress(now func() engine.MachineInterface, n int) func() client.Place {
+	return func() client.Place {
+		i := now()
+		return client.PlaceOf(i.Links, i.VLAN, n)
 	}
-	to, found := wanted.ChooseSubnet(all)
-	from, known := before.ChooseSubnet(all)
-	return found && known && to.ID == from.ID
 }
 
 // hasSameAddresses compares the addresses of an interface. Removing the line of the mode or of
 // the additional addresses changes nothing.
-func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel) bool {
+func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel, now func() engine.MachineInterface) bool {
 	switch {
 	case !want.IP.MeansSame(had.IP), !isSameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
 		return false
@@ -211,16 +226,18 @@ func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel)
 	}
 	for n, w := range wanted {
 		b := before[n]
-		if !client.IsSameSubnet(ctx, p.listSubnets, w.Subnet, b.Subnet) || !w.IP.MeansSame(b.IP) || !isSameMode(w.Mode, b.Mode, b.IP) {
+		if !client.IsSameSubnet(ctx, p.listSubnets, w.Subnet, b.Subnet, placeOfAddress(now, n+1)) || !w.IP.MeansSame(b.IP) || !isSameMode(w.Mode, b.Mode, b.IP) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasSameNICSettings compares bridge and MAC. A removed line changes nothing.
-func hasSameNICSettings(want, had interfaceModel) bool {
-	return (want.Bridge.IsNull() || want.Bridge.Equal(had.Bridge)) && (want.MACAddress.IsNull() || want.MACAddress.Equal(had.MACAddress))
+// hasSameNICSettings compares bridge and MAC. A removed line changes nothing. Nor does a line that
+// names the bridge where the interface is already.
+func hasSameNICSettings(want, had interfaceModel, now func() engine.MachineInterface) bool {
+	isSameBridge := want.Bridge.IsNull() || want.Bridge.Equal(had.Bridge) || values.IsSet(want.Bridge) && want.Bridge.ValueString() == now().Bridge
+	return isSameBridge && (want.MACAddress.IsNull() || want.MACAddress.Equal(had.MACAddress))
 }
 
 // isSameMode tells whether a mode means the same as the former mode of an address, which may

@@ -124,7 +124,8 @@ func nicAttributes() map[string]schema.Attribute {
 		"bridge": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Bridge of the VM host that the interface joins, by its name in MAAS, such as `br1`. It must be on the subnet. " +
-				"Default: the first bridge on the subnet. It needs a VM that is made in LXD itself (`composer = \"lxd\"`). If you remove it, the interface stays on its bridge.",
+				"Default: the first bridge on the subnet. It needs a VM that is made in LXD itself (`composer = \"lxd\"`). If you remove it, the interface stays on its bridge. " +
+				"If you add it with the bridge that the interface is on, nothing changes.",
 			Validators: []validator.String{values.NotEmpty()},
 		},
 	}
@@ -135,7 +136,7 @@ func networkAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"subnet": schema.StringAttribute{
 			Optional: true, CustomType: texttype.SubnetType, PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
-			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value. You can leave it out " +
+			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value, also after a rename in MAAS. You can leave it out " +
 				"if `vlan`, `fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Set at least one of the four; the subnet must match all of them.",
 		},
 		"vlan": schema.Int64Attribute{

@@ -30,7 +30,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	spec := plan.changeSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
 	defer cancel()
-	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, private: n, listSubnets: r.client.Subnets, diags: diags}}.splitAddedInterfaces(wait, &spec)
+	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, private: n, listSubnets: r.client.Subnets, observeVM: r.observeVM, diags: diags}}.splitAddedInterfaces(wait, &spec)
 	r.client.PersistAdopter(n.Key, diags)
 	if diags.HasError() {
 		return

@@ -1,0 +1,75 @@
+package acctest_test
+
+import (
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestAccWorkflowMachineReleasedRenamed releases a machine in MAAS that has a hostname of the
+// configuration. MAAS keeps that hostname, and knows no machine of the former one. A plan finds the
+// machine all the same, and so does an apply. A destroy has nothing to do.
+func TestAccWorkflowMachineReleasedRenamed(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	config := x.config(machineOnNode1(`hostname = "web"`))
+	w := newWorkspace(t, config)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	id := w.systemID(t)
+	x.releaseMachine(t, "web")
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Plan: 1 to add, 0 to change, 0 to destroy MAAS has no machine node1 takes machine web (system id ` + id + `) instead`).MatchString(out) {
+		t.Errorf("want a plan that deploys it again, got:\n%s", out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	if got := w.systemID(t); got != id {
+		t.Errorf("it is the machine %s, and was %s", got, id)
+	}
+	x.releaseMachine(t, "web")
+	x.editMachine(t, "web", sim.MachineEdit{Hostname: new("node1")}) // somebody gives it its name back
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.wantEmptyPlan(t)
+	x.releaseMachine(t, "web")
+	x.editMachine(t, "web", sim.MachineEdit{Hostname: new("rack7-a")})
+	w.wantCommandFailure(t, `Cannot create machine db MAAS has no machine "node1"`, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if m := x.findMachine(t, "rack7-a"); m.StatusName != "Ready" {
+		t.Errorf("it is %s", m.StatusName)
+	}
+}
+
+// TestAccWorkflowMachineNamedAgain removes the line hostname from a machine, and names the machine
+// by its former hostname. It is the same machine. If another machine has that name by now, the plan refuses.
+func TestAccWorkflowMachineNamedAgain(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1(`hostname = "web"`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	id := w.systemID(t)
+	stays := func(reason, config string) {
+		t.Helper()
+		w.configure(t, x.config(config))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.wantEmptyPlan(t)
+		if n, counted := x.countDeployments(); counted && n != 1 || w.systemID(t) != id {
+			t.Errorf("%s: it was deployed %d times, and is %s", reason, n, w.systemID(t))
+		}
+	}
+	w.configure(t, x.config(testMachine("db", `machine = "node9"`, deployNoble, `hostname = "web"`)))
+	w.wantRefusedPlan(t, `Cannot replace machine db MAAS has no machine "node9"`)
+	stays("the line hostname is gone", machineOnNode1())
+	stays("its name in MAAS", testMachine("db", `machine = "web"`, deployNoble))
+	stays("its former name", machineOnNode1())
+	stays("its system id", testMachine("db", `machine = "`+id+`"`, deployNoble))
+	stays("its former name and domain", testMachine("db", `machine = "node1.maas"`, deployNoble))
+	stays("its system id again", testMachine("db", `machine = "`+id+`"`, deployNoble))
+	x.editMachine(t, "node2", sim.MachineEdit{Hostname: new("node1")})
+	w.configure(t, x.config(machineOnNode1()))
+	w.wantRefusedPlan(t, "node1 was the name of machine web now the name of another machine Name the machine by its system id")
+	w.configure(t, x.config(testMachine("db", `machine = "`+id+`"`, deployNoble)))
+	x.editMachine(t, "node1", sim.MachineEdit{Hostname: new("node2")})
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
