@@ -1,25 +1,34 @@
 package acctest_test
 
 import (
+	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // TestAccWorkflowMachineReleasedRenamed releases a machine in MAAS that has a hostname of the
-// configuration. MAAS keeps that hostname, and knows no machine of the former one. A plan finds the
-// machine all the same, and so does an apply. A destroy has nothing to do.
+// configuration. MAAS keeps that hostname, and knows no machine of the former one. The plan tells how to
+// name the machine, and guesses nothing. A destroy has nothing to do.
 func TestAccWorkflowMachineReleasedRenamed(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
-	config := x.config(machineOnNode1(`hostname = "web"`))
-	w := newWorkspace(t, config)
+	named := func(machine string) string {
+		return x.config(testMachine("db", fmt.Sprintf("machine = %q", machine), `hostname = "web"`, deployNoble))
+	}
+	w := newWorkspace(t, named("node1"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	id := w.systemID(t)
 	x.releaseMachine(t, "web")
-	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Plan: 1 to add, 0 to change, 0 to destroy MAAS has no machine node1 takes machine web (system id ` + id + `) instead`).MatchString(out) {
-		t.Errorf("want a plan that deploys it again, got:\n%s", out)
+	before := x.observeState()
+	w.wantCommandFailure(t, `Cannot create machine db MAAS has no machine "node1", and machine web (`+id+`) has the hostname "web" already write machine = "`+id+`"`, "apply", "-auto-approve", "-no-color")
+	if diff := cmp.Diff(before, x.observeState(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("it changed something (-before +after):\n%s", diff)
 	}
+	w.configure(t, named(id))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
 	if got := w.systemID(t); got != id {
@@ -27,6 +36,7 @@ func TestAccWorkflowMachineReleasedRenamed(t *testing.T) {
 	}
 	x.releaseMachine(t, "web")
 	x.editMachine(t, "web", sim.MachineEdit{Hostname: new("node1")}) // somebody gives it its name back
+	w.configure(t, named("node1"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
 	x.releaseMachine(t, "web")

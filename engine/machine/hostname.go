@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
@@ -32,18 +33,23 @@ func (b *inPlaceSteps) checkHostnameHolders(key engine.Key, want engine.MachineS
 	return nil
 }
 
-// withRenamedMachine names a Ready machine that has the wanted hostname already by its system id, if
-// MAAS has no machine of the wanted name. Example: the spec names node1, and wants the hostname
-// web. We renamed node1, and somebody released it in MAAS, which keeps the hostname web.
-func (b *inPlaceSteps) withRenamedMachine(ctx context.Context, want engine.MachineSpec, holders []engine.Machine) (engine.MachineSpec, error) {
+// checkRenamedMachine refuses a spec whose machine MAAS does not have, while a Ready machine has its
+// hostname. Example: the spec names node1, and wants the hostname web. We renamed node1, and somebody
+// released it in MAAS, which keeps the hostname web and forgets node1. Only people know that it is that one.
+func (b *inPlaceSteps) checkRenamedMachine(ctx context.Context, want engine.MachineSpec, holders []engine.Machine) error {
 	if want.Machine == "" || len(holders) != 1 || holders[0].Status != engine.StatusReady || isNamed(holders[0], want.Machine) {
-		return want, nil
+		return nil
 	}
 	_, err := b.FindNamed(ctx, want.Machine)
-	if errors.Is(err, engine.ErrNotFound) {
-		want.Machine, err = holders[0].SystemID, nil
+	if !errors.Is(err, engine.ErrNotFound) {
+		return err
 	}
-	return want, err
+	return &engine.SpecError{
+		Field:   fieldpath.New("machine"),
+		Message: fmt.Sprintf("MAAS has no machine %q, and machine %s (%s) has the hostname %q already", want.Machine, holders[0].Hostname, holders[0].SystemID, want.Hostname),
+		Hint: fmt.Sprintf("A machine keeps such a hostname after a release in MAAS. If it is the one, write machine = %q. If not, correct the name, or choose another hostname.",
+			holders[0].SystemID), Err: engine.ErrNotFound,
+	}
 }
 
 // canBeTaken tells whether the spec names the machine, or has a selector that fits it.
@@ -66,18 +72,21 @@ func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Mach
 	return p
 }
 
-// hostnameObstacles looks for another machine with the wanted hostname. It returns the spec of a
-// new object withRenamedMachine.
-func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) engine.MachineSpec {
+// hostnameObstacles looks for another machine with the wanted hostname. It reports whether the spec
+// may name a machine that was renamed: then nothing else is to be looked up.
+func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) (isRenamed bool) {
 	holders, err := b.findHostnameHolders(ctx, want)
 	if err == nil && ref.SystemID == "" {
-		want, err = b.withRenamedMachine(ctx, want, holders)
+		err = b.checkRenamedMachine(ctx, want, holders)
 	}
-	o.Add(err)
+	if err != nil {
+		o.Add(err)
+		return errors.Is(err, engine.ErrNotFound)
+	}
 	for _, m := range holders {
 		if m.SystemID != ref.SystemID && !canBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
 			o.AddHeldBy(m, inplace.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m))
 		}
 	}
-	return want
+	return false
 }

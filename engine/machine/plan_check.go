@@ -20,7 +20,9 @@ func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.Machin
 	if want.Machine == "" && b.FinishedObstacle(ctx, &o, ref) {
 		return o
 	}
-	want = b.hostnameObstacles(ctx, &o, ref, want)
+	if b.hostnameObstacles(ctx, &o, ref, want) {
+		return o
+	}
 	prepare := b.bareMetalPreparation(want).withAddresses(b.addressObstacles(ctx, &o, ref, want))
 	if want.Machine != "" {
 		b.NamedMachineObstacles(ctx, &o, ref, want, prepare)

@@ -106,7 +106,7 @@ func (b *Kind) takeMachine(ctx context.Context, key engine.Key, want engine.Mach
 	}
 	holders, err := b.findHostnameHolders(ctx, want)
 	if err == nil {
-		want, err = b.withRenamedMachine(ctx, want, holders)
+		err = b.checkRenamedMachine(ctx, want, holders)
 	}
 	if err == nil {
 		err = b.checkHostnameHolders(key, want, holders)

@@ -2,11 +2,8 @@ package machine
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -47,27 +44,8 @@ func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	v := client.ObstacleReport{Object: "machine " + p.plan.Name.ValueString(), Action: doing, Run: &r.client.Run, Diags: p.diags}
 	found, remakes := r.client.Run.MachineNames.WithoutFreed(ctx, b.Metal.Check(ctx, ref, spec), p.plan.Name.ValueString())
 	v.AddDiagnostics(found, func() bool { return replaces || hasFinishedMachine(ctx, b, ref) })
-	if doing == "create" {
-		p.warnRenamedMachine(ctx, spec)
-	}
 	if doing == "create" && !p.isReplacement && (remakes || ref.SystemID != "" && r.client.Run.MachineNames.Destroys(ctx, ref.SystemID)) {
 		client.WarnMadeAnew(v.Object, "It is released, and the data on its disks are lost.", p.diags)
-	}
-}
-
-// warnRenamedMachine warns that a new machine is found by its wanted hostname, because MAAS has none
-// of the name in machine.
-func (p machinePlan) warnRenamedMachine(ctx context.Context, spec engine.MachineSpec) {
-	if spec.Machine == "" || spec.Hostname == "" || p.diags.HasError() {
-		return
-	}
-	if _, err := client.FindMachineNamed(ctx, p.client, spec.Machine); !errors.Is(err, client.ErrNoSuchMachine) {
-		return
-	}
-	if m, err := client.FindMachineNamed(ctx, p.client, spec.Hostname); err == nil && m.Status == engine.StatusReady {
-		p.diags.AddAttributeWarning(path.Root("machine"), fmt.Sprintf("MAAS has no machine %s", spec.Machine), fmt.Sprintf(
-			"The plan takes machine %s (system id %s) instead. It is Ready, and has the hostname of this configuration. After a release in MAAS, "+
-				"a machine keeps such a hostname. If you mean another machine, correct machine.", m.Hostname, m.SystemID))
 	}
 }
 
