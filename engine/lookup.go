@@ -325,6 +325,23 @@ func SubnetCIDRs(subnets []Subnet) []string {
 	return list
 }
 
+// Text names the subnet for people: lan (10.77.0.0/24).
+func (s Subnet) Text() string {
+	if s.Name == "" || s.Name == s.CIDR {
+		return s.CIDR
+	}
+	return fmt.Sprintf("%s (%s)", s.Name, s.CIDR)
+}
+
+// SubnetTexts names subnets for people, in their order.
+func SubnetTexts(subnets []Subnet) string {
+	list := make([]string, len(subnets))
+	for n, s := range subnets {
+		list[n] = s.Text()
+	}
+	return JoinNames(list)
+}
+
 // dnsLabelPattern is one DNS label. MAAS would accept a dot, too, but then LXD refuses
 // the instance.
 var (
