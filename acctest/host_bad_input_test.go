@@ -186,6 +186,7 @@ func TestAccHostBadInput(t *testing.T) {
 		"SelectorZone":   {reason: "An unknown zone of a selector is named, and the known ones are listed.", body: vmHost("kvm", `selector = { zone = "mars" }`), at: "selector", want: `selector.zone: MAAS knows no zone "mars" az1`},
 		"UnknownImage":   {reason: "An unknown image is found before a machine is allocated.", body: vmHost("kvm", `machine = "node1"`, `deploy = { image = "ubuntu/warty" }`), want: `image "ubuntu/warty" ubuntu/noble`},
 		"Ratio":          {reason: "MAAS accepts ratios up to 10.", body: hostOnNode1(`cpu_overcommit = 11`), at: "cpu_overcommit", want: `cpu_overcommit at most 10`},
+		"NegativeRatio":  {reason: "It is below zero.", body: hostOnNode1(`cpu_overcommit = -1`), at: "cpu_overcommit", want: `-1 is not an over-commit ratio`},
 		"NoRatio":        {reason: "A ratio of zero would leave no room.", body: hostOnNode1(`memory_overcommit = 0`), at: "memory_overcommit", want: `0 is not an over-commit ratio`},
 		"UnknownStorage": {reason: "The default storage pool must exist in LXD.", body: hostOnNode1(`default_storage_pool = "fast"`), at: "default_storage_pool", want: `default_storage_pool "fast" default`},
 		"DefaultPool":    {reason: "The profile names a storage pool that is not made.", body: withLXD(`profile = { pool = "fast" }`), at: "lxd", want: `no storage pool "fast" choose one of default`},

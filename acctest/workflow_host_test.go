@@ -93,6 +93,9 @@ func TestAccWorkflowHostReplaced(t *testing.T) {
 			if !wordsPattern(`Plan: 4 to add, 0 to change, 4 to destroy`).MatchString(out) {
 				t.Errorf("want all VMs of the host in the plan:\n%s", out)
 			}
+			if !wordsPattern(`is on VM host kvm-1, which the plan replaces`).MatchString(out) || strings.Contains(out, "names another VM host") {
+				t.Errorf("want a warning that the plan replaces the VM host:\n%s", out)
+			}
 			w.run(t, append([]string{"apply", "-auto-approve", "-no-color"}, tc.args...)...)
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
 			for name, id := range x.systemIDs(t, vmsOfHost...) {

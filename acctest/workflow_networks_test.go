@@ -110,6 +110,8 @@ func TestAccWorkflowNetworks(t *testing.T) {
 	planned(fmt.Sprintf(`vlan = 0, fabric = %q, mode = "auto", `, fabric)+second, dark, "update")
 	applied([][]seenLink{{{"auto", "lan", ""}, {"static", "lan6", v6}}, up})
 	for typo, want := range map[string]string{
+		`subnet = "lon"`:                 `MAAS knows no subnet "lon" Known: lan (10.77.0.0/24), dark (10.78.0.0/24), lan6 (fd00:77::/64)`,
+		`subnet = "LAN"`:                 `MAAS knows no subnet "LAN" Did you mean "lan"`,
 		`fabric = "fabrik"`:              `MAAS knows no fabric "fabrik" Known: ` + fabric,
 		`space = "DMZ"`:                  `MAAS knows no space "DMZ" Did you mean "dmz"`,
 		`vlan = 4000`:                    `MAAS knows no VLAN "4000" Known: 0`,

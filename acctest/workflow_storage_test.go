@@ -69,6 +69,14 @@ func TestAccWorkflowStorageLayout(t *testing.T) {
 	w.wantRefusedPlan(t, `no disk of machine node1 "sdc"`)
 	w.configure(t, laidOut(`{ type = "flat", root_disk = "sdb", root_size_gb = 400 }`))
 	w.wantRefusedPlan(t, `has 100 GB, but the layout needs 400 GB`)
+	for layout, want := range map[string]string{
+		`{ type = "flat", root_size_gb = 70 }`:   `Cannot replace machine MAAS refuses 70 GB, because machine node1 boots from the disk sda of 64 GB at most 62`,
+		`{ type = "lvm", volume_size_gb = 70 }`:  `MAAS refuses 70 GB at most 63`,
+		`{ type = "bcache", root_disk = "sdb" }`: `MAAS takes the disk sdb of machine node1 for the cache`,
+	} {
+		w.configure(t, laidOut(layout))
+		w.wantRefusedPlan(t, want)
+	}
 	w.configure(t, laidOut(`{ type = "lvm", volume_size_gb = 20 }`))
 	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "delete,create" {
 		t.Errorf("the plan of another layout wants %s", got)
@@ -88,6 +96,32 @@ func TestAccWorkflowStorageLayout(t *testing.T) {
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAccWorkflowHostStorageLayout gives a VM host a layout that its disks cannot have. The plan says
+// so before its machine is released.
+func TestAccWorkflowHostStorageLayout(t *testing.T) {
+	t.Parallel()
+	x := newMetalTarget(t, func(m *sim.Model) {
+		addSecondDisk(m)
+		for n := range m.Machines {
+			m.Machines[n].MoreDisksGB = nil
+		}
+	})
+	host := func(layout string) string {
+		return x.config(vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble", storage_layout = `+layout+` }`, `lxd = { storage_pools = { default = { driver = "dir" } } }`))
+	}
+	w := newWorkspace(t, host(`{ type = "flat" }`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for layout, want := range map[string]string{
+		`{ type = "flat", root_size_gb = 70 }`:  `Cannot replace VM host kvm1 MAAS refuses 70 GB, because machine node1 boots from the disk sda of 64 GB`,
+		`{ type = "lvm", volume_size_gb = 70 }`: `Cannot replace VM host kvm1 MAAS refuses 70 GB`,
+		`{ type = "bcache" }`:                   `Cannot replace VM host kvm1 machine node1 has no disk for the cache`,
+	} {
+		w.configure(t, host(layout))
+		w.wantRefusedPlan(t, want)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color", "-refresh=false")
 }
 
 // TestAccExampleHostStorage applies the example that leaves the second disk to

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
@@ -20,7 +19,7 @@ func (c Config) FindSubnetOf(ctx context.Context, field fieldpath.Path, ip netip
 	if len(found) == 0 {
 		return Subnet{}, &SpecError{
 			Field: field, Message: fmt.Sprintf("%s is in no subnet of MAAS", ip),
-			Hint: "Known: " + strings.Join(SubnetCIDRs(all), ", ") + ".", Err: ErrNotFound,
+			Hint: "Known: " + SubnetTexts(all) + ".", Err: ErrNotFound,
 		}
 	}
 	return slices.MaxFunc(found, func(x, y Subnet) int { return prefixLengthFor(x, ip) - prefixLengthFor(y, ip) }), nil

@@ -292,14 +292,19 @@ func (l *StorageLayout) validate() error {
 	return nil
 }
 
-// CheckDisks refuses a machine that lacks the disks, or has too small a root disk, by a
-// *SpecError. Nil accepts every machine.
+// CheckDisks refuses a machine that lacks the disks, or has too small ones, by a *SpecError. MAAS
+// itself refuses the layout only when the machine is Ready. Nil accepts every machine.
 func (l *StorageLayout) CheckDisks(m Machine) error {
 	if l == nil {
 		return nil
 	}
+	boot := m.bootDisk()
 	root, ok := m.Disk(l.RootDisk)
-	if l.RootDisk != "" && !ok {
+	switch {
+	case ok:
+	case l.RootDisk == "":
+		root = boot
+	default:
 		var has []string
 		for _, d := range m.Disks {
 			has = append(has, d.Name)
@@ -310,6 +315,84 @@ func (l *StorageLayout) CheckDisks(m Machine) error {
 		return &SpecError{
 			Field: storageField.Child("root_disk"), Message: fmt.Sprintf("the disk %s of machine %s has %d GB, but the layout needs %d GB", root.Name, m.Hostname, root.SizeGB, need),
 			Hint: "Name a larger disk, or smaller sizes.", Err: ErrInvalid,
+		}
+	}
+	return cmp.Or(l.checkBootDisk(m, boot), l.checkCacheDisk(m, boot, root))
+}
+
+// bootDisk is the disk that the machine boots from; the zero value: it is unknown.
+func (m Machine) bootDisk() MachineDisk {
+	at := slices.IndexFunc(m.Disks, func(d MachineDisk) bool { return m.BootDisk != 0 && d.ID == m.BootDisk })
+	if at < 0 {
+		return MachineDisk{}
+	}
+	return m.Disks[at]
+}
+
+// bytes is the size of the disk, as exact as it is known.
+func (d MachineDisk) bytes() int64 { return cmp.Or(d.Bytes, d.SizeGB*bytesPerGB) }
+
+// Sizes in bytes. MAAS keeps bootPartitionBytes free on the boot disk for each of two partitions:
+// of EFI, and of the kernel (storage_layouts.py, EFI_PARTITION_SIZE, MIN_BOOT_PARTITION_SIZE).
+const (
+	bytesPerGB         = 1_000_000_000
+	bootPartitionBytes = 512 << 20
+)
+
+// leastVMwareBytes are the least sizes of the boot disk for ESXi (storage_layouts.py).
+var leastVMwareBytes = map[string]int64{"vmfs6": 10 << 30, "vmfs7": 32 << 30}
+
+// checkBootDisk refuses sizes that do not fit on the boot disk. MAAS compares them with that disk,
+// whichever disk the root file system is on.
+func (l *StorageLayout) checkBootDisk(m Machine, boot MachineDisk) error {
+	if boot.bytes() == 0 {
+		return nil
+	}
+	refuse := func(attribute, what string, mostBytes int64) error {
+		return &SpecError{
+			Field:   storageField.Child(attribute),
+			Message: fmt.Sprintf("%s, because machine %s boots from the disk %s of %d GB", what, m.Hostname, boot.Name, boot.SizeGB),
+			Hint:    fmt.Sprintf("Give at most %d.", max(0, mostBytes/bytesPerGB)), Err: ErrInvalid,
+		}
+	}
+	mostRoot, mostVolume := boot.bytes()-2*bootPartitionBytes, boot.bytes()-bootPartitionBytes
+	switch {
+	case l.RootSizeGB*bytesPerGB > mostRoot:
+		return refuse("root_size_gb", fmt.Sprintf("MAAS refuses %d GB", l.RootSizeGB), mostRoot)
+	case l.RootSizeGB == 0 && l.VolumeSizeGB*bytesPerGB > mostVolume:
+		return refuse("volume_size_gb", fmt.Sprintf("MAAS refuses %d GB", l.VolumeSizeGB), mostVolume)
+	case boot.bytes() < leastVMwareBytes[l.Type]:
+		return &SpecError{
+			Field: storageField.Child("type"), Message: fmt.Sprintf("the layout %s needs %d GiB, but machine %s boots from the disk %s of %d GB", l.Type, leastVMwareBytes[l.Type]>>30, m.Hostname, boot.Name, boot.SizeGB),
+			Hint: "Choose another machine, or let it boot from another disk in MAAS.", Err: ErrInvalid,
+		}
+	}
+	return nil
+}
+
+// checkCacheDisk refuses bcache if MAAS finds no disk for the cache, or the one of the root file
+// system. It takes the smallest SSD other than the boot disk (storage_layouts.py).
+func (l *StorageLayout) checkCacheDisk(m Machine, boot, root MachineDisk) error {
+	if l.Type != "bcache" || boot.ID == 0 {
+		return nil
+	}
+	var cache MachineDisk
+	for _, d := range m.Disks {
+		if d.ID != boot.ID && slices.Contains(d.Tags, "ssd") && (cache.ID == 0 || d.bytes() < cache.bytes()) {
+			cache = d
+		}
+	}
+	switch {
+	case cache.ID == 0:
+		return &SpecError{
+			Field:   storageField.Child("type"),
+			Message: fmt.Sprintf("machine %s has no disk for the cache: MAAS needs one with the tag ssd, besides the disk %s from which it boots", m.Hostname, boot.Name),
+			Hint:    "Give another disk of the machine the tag ssd in MAAS, or use another layout.", Err: ErrInvalid,
+		}
+	case cache.ID == root.ID:
+		return &SpecError{
+			Field: storageField.Child("root_disk"), Message: fmt.Sprintf("MAAS takes the disk %s of machine %s for the cache: it is the smallest with the tag ssd", cache.Name, m.Hostname),
+			Hint: "Name another disk for the root file system.", Err: ErrInvalid,
 		}
 	}
 	return nil

@@ -65,6 +65,9 @@ type HostSpec struct {
 	// waits as long as this process renames or deletes that host, and otherwise for half a
 	// minute. Without AwaitName, or with another owner, the taken name is an error at once.
 	AwaitName bool
+	// AcceptSilentLXD says that a finished host is done although its LXD does not answer, if only
+	// records of MAAS differ.
+	AcceptSilentLXD bool
 }
 
 // BridgeSpec is a bridge on a NIC of a machine.

@@ -104,7 +104,7 @@ func (c Config) FindSubnet(ctx context.Context, field fieldpath.Path, wanted str
 	}
 	switch {
 	case len(found) == 0:
-		return Subnet{}, UnknownNameError(field.Child("subnet"), "subnet", wanted, SubnetCIDRs(all))
+		return Subnet{}, unknownSubnetError(field.Child("subnet"), wanted, all)
 	case len(found) > 1 && found[0].CIDR != wanted:
 		return Subnet{}, &SpecError{
 			Field: field.Child("subnet"), Message: fmt.Sprintf("%d subnets are called %q", len(found), wanted),
@@ -112,6 +112,19 @@ func (c Config) FindSubnet(ctx context.Context, field fieldpath.Path, wanted str
 		}
 	}
 	return found[0], nil
+}
+
+// unknownSubnetError is UnknownNameError for a subnet. It lists names and CIDRs, because a spec may
+// have either.
+func unknownSubnetError(field fieldpath.Path, wanted string, all []Subnet) error {
+	known := make([]string, len(all))
+	for n, s := range all {
+		if strings.EqualFold(s.Name, wanted) {
+			return UnknownNameError(field, "subnet", wanted, []string{s.Name})
+		}
+		known[n] = s.Text()
+	}
+	return UnknownNameError(field, "subnet", wanted, known)
 }
 
 // FindNetwork finds the subnet that a network chooses. Of several on one VLAN, it takes the
@@ -132,7 +145,7 @@ func (c Config) FindNetwork(ctx context.Context, field fieldpath.Path, n Network
 	}
 	return Subnet{}, &SpecError{
 		Field: field, Message: fmt.Sprintf("%d subnets are %s", len(found), n.describe()),
-		Hint: "Name one by subnet: " + strings.Join(SubnetCIDRs(found), ", ") + ".",
+		Hint: "Name one by subnet: " + SubnetTexts(found) + ".",
 	}
 }
 
@@ -323,6 +336,23 @@ func SubnetCIDRs(subnets []Subnet) []string {
 		list[n] = s.CIDR
 	}
 	return list
+}
+
+// Text names the subnet for people: lan (10.77.0.0/24).
+func (s Subnet) Text() string {
+	if s.Name == "" || s.Name == s.CIDR {
+		return s.CIDR
+	}
+	return fmt.Sprintf("%s (%s)", s.Name, s.CIDR)
+}
+
+// SubnetTexts names subnets for people, in their order.
+func SubnetTexts(subnets []Subnet) string {
+	list := make([]string, len(subnets))
+	for n, s := range subnets {
+		list[n] = s.Text()
+	}
+	return JoinNames(list)
 }
 
 // dnsLabelPattern is one DNS label. MAAS would accept a dot, too, but then LXD refuses

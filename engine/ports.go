@@ -47,6 +47,7 @@ type Machine struct {
 	Children        []ChildInterface   // bonds, VLAN interfaces and bridges, in MAAS's order
 	Gateways        []string           // addresses of its default gateways; none: MAAS chooses
 	BootInterface   int                // id of the interface that it boots from, 0 if MAAS knows none
+	BootDisk        int                // id of the disk that it boots from, 0 if MAAS knows none
 	Image           string             // what was deployed, "ubuntu/noble"; empty before
 	Kernel          string             // hwe_kernel of the deployment, "ga-24.04"; empty before
 	Ephemeral       bool               // the deployed system runs from memory
@@ -66,6 +67,7 @@ type MachineDisk struct {
 	ID     int // MAAS's number of the block device
 	Name   string
 	SizeGB int64 // decimal: 1 GB = 1000000000 bytes, as MAAS counts disks
+	Bytes  int64 // the exact size; 0: only SizeGB is known
 	Pool   string
 	Tags   []string
 }

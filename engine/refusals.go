@@ -139,6 +139,8 @@ const (
 	WayDeleteFirst Way = "delete-first"
 	// WayLoseContents is to delete a VM host with everything on it.
 	WayLoseContents Way = "lose-contents"
+	// WayLoseHost is to give up a VM together with its VM host, whose LXD is lost for good.
+	WayLoseHost Way = "lose-host"
 	// WayAdoptVMs is to register an LXD although MAAS takes over its VMs.
 	WayAdoptVMs Way = "adopt-VMs"
 	// WayComposeInLXD is to let VMs be made in LXD itself.
@@ -163,7 +165,7 @@ const (
 
 // AllWays are the ways that a front end must know.
 var AllWays = []Way{
-	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayImportLost, WayImportFormer, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayAdoptVMs,
+	WayRetry, WayRetryDelete, WayLookAgain, WayImport, WayImportLost, WayImportFormer, WayMovedBlock, WayUseAsIs, WayForget, WayDeleteFirst, WayLoseContents, WayLoseHost, WayAdoptVMs,
 	WayComposeInLXD, WayComposeAgain, WayAskLXD, WayMakeHostFirst, WayDeleteToRelease, WayOtherName, WayInstallAgain, WayTakeSnapshot, WayInsecureKey,
 }
 

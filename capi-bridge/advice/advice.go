@@ -17,6 +17,7 @@ var ways = map[engine.Way]string{
 	engine.WayForget:          "",
 	engine.WayDeleteFirst:     "",
 	engine.WayLoseContents:    "",
+	engine.WayLoseHost:        "",
 	engine.WayMakeHostFirst:   "",
 	engine.WayAdoptVMs:        "Or register the host in MAAS yourself.",
 	engine.WayComposeInLXD:    "Or start the manager with --composer=lxd, which makes VMs in LXD itself.",

@@ -81,6 +81,7 @@ func TestMachineObstacles(t *testing.T) {
 		"Image":         {reason: "MAAS has none.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: &engine.Deployment{Image: "ubuntu/nobel"}}, lasting: "ubuntu/nobel"},
 		"Zone":          {reason: "MAAS knows none.", want: engine.MachineSpec{Select: engine.Selector{Zone: "az9"}, Deploy: noble()}, lasting: `"az9"`},
 		"TooFew":        {reason: "Others may give one up.", want: engine.MachineSpec{Select: engine.Selector{MinCores: 99}, Deploy: noble()}, passing: "none of 3 Ready machines"},
+		"NoTag":         {reason: "It is perhaps a typing error.", want: engine.MachineSpec{Select: engine.Selector{Tags: []string{"gup"}}, Deploy: noble()}, passing: `no machine of MAAS has the tag "gup"`},
 		"AddressBeyond": {reason: "No subnet has it.", want: engine.MachineSpec{Machine: "tagged", Interfaces: fixedAddress("10.99.0.1"), Deploy: noble()}, lasting: "10.99.0.1"},
 		"AddressOfOurs": {reason: "The same run may free it.", want: engine.MachineSpec{Machine: "tagged", Interfaces: fixedAddress("10.77.0.55"), Deploy: noble()}, passing: "10.77.0.55"},
 		"AddressOfOwn":  {reason: "It is given back first.", own: true, want: engine.MachineSpec{Machine: "small", Interfaces: fixedAddress("10.77.0.55"), Deploy: noble()}},

@@ -192,7 +192,7 @@ func TestPlacementFilters(t *testing.T) {
 		"BadStrategy":  {reason: "A strategy is one of two.", want: engine.Placement{Strategy: "random"}, field: "placement.strategy", says: "random"},
 		"TooLarge":     {reason: "No host has 64 cores.", edit: func(s *engine.VMSpec) { s.Cores = 64 }, says: "2 too small even when empty"},
 		"StoragePool":  {reason: "A storage pool that no host has is one, too.", edit: func(s *engine.VMSpec) { s.Disks[0].Pool = "nvme" }, field: "disks.root.pool", says: "no VM host has a storage pool"},
-		"OtherNetwork": {reason: "Both hosts are on lan only.", edit: func(s *engine.VMSpec) { s.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "far"}} }, says: "2 not on the network"},
+		"OtherNetwork": {reason: "Both hosts are on lan only.", edit: func(s *engine.VMSpec) { s.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "far"}} }, field: "interfaces.eth0.subnet", says: "no VM host that web-1 may be on is attached to subnet far"},
 		"Network":      {reason: "And lan is where they are.", edit: func(s *engine.VMSpec) { s.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan"}} }, want: engine.Placement{Zone: "az1"}, host: "lxd1"},
 	}
 	for name, tc := range cases {

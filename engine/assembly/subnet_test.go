@@ -3,7 +3,10 @@ package assembly_test
 import (
 	"errors"
 	"net/netip"
+	"strconv"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
@@ -36,4 +39,38 @@ func TestSubnetOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDetachedSubnet: an operator detaches the host from a subnet just after it was read. MAAS refuses
+// the VM without a word about the interface, and the error names it.
+func TestDetachedSubnet(t *testing.T) {
+	m := world()
+	m.Subnets = append(m.Subnets, sim.SubnetModel{Name: "dark", CIDR: "10.78.0.0/24"})
+	m.Hosts[0].Subnets = nil // all
+	synctest.Test(t, func(t *testing.T) {
+		r := inMemoryOf(t, m)
+		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		onDark := func(name string) engine.VMSpec {
+			spec := webVMSpec()
+			spec.Name, spec.Interfaces = name, []engine.Interface{{Name: "eth0", Subnet: "lan"}, {Name: "side", Subnet: "dark"}}
+			return spec
+		}
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, onDark("web-1"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range r.nics(t, "lxd1") {
+			if len(n.Links) > 0 && n.Links[0].Subnet.CIDR == "10.78.0.0/24" {
+				r.edit(t, "lxd1", sim.MachineEdit{StatusName: new("Ready")})
+				r.call(t, "POST", "nodes/"+r.machine(t, "lxd1").SystemID+"/interfaces/"+strconv.Itoa(n.ID)+"/?op=disconnect", nil)
+			}
+		}
+		_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/web-2", Name: "web-2"}, onDark("web-2")))
+		bad, ok := errors.AsType[*engine.SpecError](err)
+		if !ok || bad.Field.String() != "interfaces.side.subnet" || !strings.Contains(bad.Message, "not attached to subnet dark (10.78.0.0/24)") {
+			t.Errorf("got %v", err)
+		}
+		if n := r.sim.Journal().Count("POST vm-hosts/{id}/ compose"); n != 2 {
+			t.Errorf("MAAS was asked %d times to compose, want 2", n)
+		}
+	})
 }

@@ -128,10 +128,14 @@ func (f *Finder) FindHost(ctx context.Context, wanted string) (engine.VMHost, er
 		if ours, ok := f.hostMadeHere(ctx, wanted, found); ok {
 			return ours, nil
 		}
+		ids := make([]string, len(found))
+		for n, h := range found {
+			ids[n] = h.SpecID()
+		}
 		return engine.VMHost{}, &engine.SpecError{
 			Field:   fieldpath.New("vm_host"),
 			Message: fmt.Sprintf("%d VM hosts of MAAS have the name %q", len(found), wanted),
-			Hint:    fmt.Sprintf("Name one by its id: %s, %s, ….", found[0].SpecID(), found[1].SpecID()),
+			Hint:    "Name one by its id: " + engine.JoinNames(ids) + ".",
 		}
 	}
 }

@@ -41,6 +41,9 @@ func (f *Finder) siteOfNamedHost(ctx context.Context, want engine.VMSpec) (Sites
 	if err := f.CheckImageForHost(ctx, host, want.Deploy); err != nil {
 		return Sites{}, err
 	}
+	if err := f.CheckNetworks(ctx, host, want.Interfaces); err != nil {
+		return Sites{}, err
+	}
 	if host, err = f.checkHostWithRefresh(ctx, host, want); err != nil {
 		return Sites{}, err
 	}

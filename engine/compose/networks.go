@@ -3,20 +3,23 @@ package compose
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // networksTTL is how long to keep a host's networks in memory. They change when people move
 // cables.
 const networksTTL = 5 * time.Minute
 
-// hostNetworks remembers to which subnets the machines of VM hosts are attached.
+// hostNetworks remembers the interfaces of the machines of VM hosts.
 type hostNetworks struct {
 	now func() time.Time
 
@@ -25,24 +28,23 @@ type hostNetworks struct {
 }
 
 type hostNetwork struct {
-	cidrs []string
-	until time.Time
+	machine engine.Machine // only its interfaces
+	until   time.Time
 }
 
 func newHostNetworks(now func() time.Time) *hostNetworks {
 	return &hostNetworks{now: now, known: map[string]hostNetwork{}}
 }
 
-// readNetworks lists the CIDRs of the subnets of machines, by their system ids. A machine that
-// MAAS does not have gets none. Unknown ones are read all at once, so that the reads share
-// calls.
-func (n *hostNetworks) readNetworks(ctx context.Context, machines engine.Machines, systemIDs []string) (map[string][]string, error) {
-	found := map[string][]string{}
+// readMachines reads the interfaces of machines, by their system ids. A machine that MAAS does
+// not have gets none. Unknown ones are read all at once, so that the reads share calls.
+func (n *hostNetworks) readMachines(ctx context.Context, machines engine.Machines, systemIDs ...string) (map[string]engine.Machine, error) {
+	found := map[string]engine.Machine{}
 	var missing []string
 	n.mu.Lock()
 	for _, id := range systemIDs {
 		if known, ok := n.known[id]; ok && n.now().Before(known.until) {
-			found[id] = known.cidrs
+			found[id] = known.machine
 		} else if id != "" {
 			missing = append(missing, id)
 		}
@@ -57,8 +59,8 @@ func (n *hostNetworks) readNetworks(ctx context.Context, machines engine.Machine
 			}
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			found[id] = networksOf(m)
-			n.known[id] = hostNetwork{cidrs: found[id], until: n.now().Add(networksTTL)}
+			found[id] = engine.Machine{Interfaces: m.Interfaces, Bridges: m.Bridges, Children: m.Children}
+			n.known[id] = hostNetwork{machine: found[id], until: n.now().Add(networksTTL)}
 			return nil
 		})
 	}
@@ -76,27 +78,185 @@ func (n *hostNetworks) dropOlderThan(age time.Duration) {
 	}
 }
 
+// hostNetworkReader reads which subnets the VMs of hosts can join.
+type hostNetworkReader struct {
+	machines map[string]engine.Machine // by system id, with their interfaces
+	subnets  []engine.Subnet           // all of MAAS
+}
+
+// readHostNetworks reads the interfaces of the hosts' machines.
+func (f *Finder) readHostNetworks(ctx context.Context, hosts ...engine.VMHost) (r hostNetworkReader, err error) {
+	ids := make([]string, len(hosts))
+	for n, h := range hosts {
+		ids[n] = h.MachineID
+	}
+	if r.machines, err = f.networks.readMachines(ctx, f.Machines, ids...); err != nil {
+		return r, fmt.Errorf("cannot read the networks of the VM hosts: %w", err)
+	}
+	r.subnets, err = f.Names.Subnets(ctx)
+	return r, err
+}
+
+// subnetsOf lists the subnets that VMs of a host can join, through the named bridge or any. MAAS
+// joins a VM to any interface that is linked to the subnet (forms/pods.py, ComposeMachineForm).
+// This program joins it to a bridge. A bridge without an address is on all subnets of its VLAN.
+func (r hostNetworkReader) subnetsOf(h engine.VMHost, bridge string) []engine.Subnet {
+	m := r.machines[h.MachineID]
+	return slices.DeleteFunc(slices.Clone(r.subnets), func(s engine.Subnet) bool {
+		isLinked := func(links []engine.InterfaceLink) bool {
+			return slices.ContainsFunc(links, func(l engine.InterfaceLink) bool { return l.Subnet == s.CIDR })
+		}
+		if h.MAASMakesVMs() {
+			return !slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return isLinked(i.Links) }) &&
+				!slices.ContainsFunc(m.Children, func(i engine.ChildInterface) bool { return isLinked(i.Links) })
+		}
+		return !slices.ContainsFunc(m.Bridges, func(b engine.MachineBridge) bool {
+			return (bridge == "" || b.Name == bridge) && (b.VLAN != 0 && b.VLAN == s.VLAN || isLinked(b.Links))
+		})
+	})
+}
+
+// areUnknownOf tells that MAAS shows no interface of the host's machine, or no link where it needs one.
+func (r hostNetworkReader) areUnknownOf(h engine.VMHost) bool {
+	m := r.machines[h.MachineID]
+	return len(m.Interfaces)+len(m.Children)+len(m.Bridges) == 0 || h.MAASMakesVMs() && len(r.subnetsOf(h, "")) == 0
+}
+
+// namesOf lists the networks of a host as placement names them: CIDRs and bridges, sorted.
+func (r hostNetworkReader) namesOf(h engine.VMHost) []string {
+	names := engine.SubnetCIDRs(r.subnetsOf(h, ""))
+	for _, b := range r.machines[h.MachineID].Bridges {
+		names = append(names, bridgeNetwork(b.Name))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // bridgeNetwork is a bridge as placement sees it: a network that VMs join.
 func bridgeNetwork(name string) string { return "bridge " + name }
 
-// networksOf lists the CIDRs of the subnets that the machine's interfaces and bridges are
-// linked to, and the bridges, sorted.
-func networksOf(m engine.Machine) []string {
-	var cidrs []string
-	add := func(links []engine.InterfaceLink) {
-		for _, l := range links {
-			if l.Subnet != "" {
-				cidrs = append(cidrs, l.Subnet)
-			}
+// CheckNetworks refuses interfaces whose subnets VMs of the host cannot join. Only its compose would
+// refuse them. Somebody may just have attached the host, so it looks twice.
+func (f *Finder) CheckNetworks(ctx context.Context, host engine.VMHost, interfaces []engine.Interface) error {
+	err := f.checkNetworksOnce(ctx, host, interfaces)
+	if _, refused := errors.AsType[*engine.SpecError](err); refused {
+		f.networks.dropOlderThan(time.Second)
+		err = f.checkNetworksOnce(ctx, host, interfaces)
+	}
+	return err
+}
+
+func (f *Finder) checkNetworksOnce(ctx context.Context, host engine.VMHost, interfaces []engine.Interface) error {
+	if host.MachineID == "" || !slices.ContainsFunc(interfaces, func(i engine.Interface) bool { return !i.Network().IsEmpty() }) {
+		return nil
+	}
+	networks, err := f.readHostNetworks(ctx, host)
+	if err != nil {
+		return err
+	}
+	if networks.areUnknownOf(host) {
+		return nil // only the compose can refuse the VM
+	}
+	var errs []error
+	for _, i := range interfaces {
+		if !i.Network().IsEmpty() {
+			errs = append(errs, f.checkNetwork(ctx, networks, host, i))
 		}
 	}
-	for _, i := range m.Interfaces {
-		add(i.Links)
+	return errors.Join(errs...)
+}
+
+// checkNetwork refuses an interface whose subnet VMs of the host cannot join.
+func (f *Finder) checkNetwork(ctx context.Context, networks hostNetworkReader, host engine.VMHost, i engine.Interface) error {
+	subnet, err := f.FindNetwork(ctx, i.Field(), i.Network())
+	if err != nil {
+		return nil //nolint:nilerr // the look at the interface itself reports it
 	}
-	for _, b := range m.Bridges {
-		cidrs = append(cidrs, bridgeNetwork(b.Name))
-		add(b.Links)
+	isWanted := func(s engine.Subnet) bool { return s.ID == subnet.ID }
+	known := networks.subnetsOf(host, "")
+	if !slices.ContainsFunc(known, isWanted) {
+		return notAttachedError(i, subnet, "VM host "+host.Name+" is not", "It is attached to "+engine.SubnetTexts(known))
 	}
-	slices.Sort(cidrs)
-	return slices.Compact(cidrs)
+	byBridge := networks.subnetsOf(host, i.Bridge)
+	if i.Bridge == "" || host.MAASMakesVMs() || len(byBridge) == 0 || slices.ContainsFunc(byBridge, isWanted) {
+		return nil // the look at the bridges reports an unknown one
+	}
+	refused := notAttachedError(i, subnet, "bridge "+i.Bridge+" of VM host "+host.Name+" is not", "It is attached to "+engine.SubnetTexts(byBridge))
+	refused.Field = i.Field("bridge")
+	return refused
+}
+
+// notAttachedError refuses an interface, because something is not attached to its subnet.
+func notAttachedError(i engine.Interface, subnet engine.Subnet, what, hint string) *engine.SpecError {
+	field := i.Field("subnet")
+	if i.Subnet == "" {
+		field = i.Field()
+	}
+	return &engine.SpecError{
+		Field: field, Message: fmt.Sprintf("%s attached to subnet %s", what, subnet.Text()),
+		Hint: hint + ". Name one of these subnets, or another VM host.", Err: engine.ErrConflict,
+	}
+}
+
+// networkFitError says which interface is on a subnet that none of the possible VM hosts is attached
+// to. It is nil if anything else is in the way.
+func (f *Finder) networkFitError(ctx context.Context, want engine.VMSpec, err error) error {
+	hosts, listErr := f.hostsWithoutNetwork(ctx, err)
+	if listErr != nil || len(hosts) == 0 {
+		return listErr
+	}
+	networks, err := f.readHostNetworks(ctx, hosts...)
+	if err != nil {
+		return err
+	}
+	for _, i := range want.Interfaces {
+		subnet, err := f.FindNetwork(ctx, i.Field(), i.Network())
+		isAttached := func(h engine.VMHost) bool {
+			return slices.ContainsFunc(networks.subnetsOf(h, ""), func(s engine.Subnet) bool { return s.ID == subnet.ID })
+		}
+		if err != nil || slices.ContainsFunc(hosts, isAttached) {
+			continue
+		}
+		refused := notAttachedError(i, subnet, "no VM host that "+want.Name+" may be on is", networks.describe(hosts))
+		refused.Ways = []engine.Way{engine.WayMakeHostFirst}
+		return refused
+	}
+	return nil
+}
+
+// hostsWithoutNetwork lists the VM hosts that only their networks keep from having the VM. There are
+// none if anything else is in the way of another one that the spec allows.
+func (f *Finder) hostsWithoutNetwork(ctx context.Context, err error) ([]engine.VMHost, error) {
+	misfit, ok := errors.AsType[*placement.FitError](err)
+	if !ok {
+		return nil, nil
+	}
+	var keys []string
+	for _, r := range misfit.Rejections() {
+		switch r.Reason {
+		case placement.NoNetwork:
+			keys = append(keys, r.HostID)
+		case placement.WrongType, placement.WrongZone, placement.WrongPool, placement.MissingTags: // the spec leaves it out
+		default:
+			return nil, nil
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	all, err := f.Composer.Hosts(ctx)
+	return slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return !slices.Contains(keys, h.HostKey) }), err
+}
+
+// describe says to which subnets the first of the hosts are attached.
+func (r hostNetworkReader) describe(hosts []engine.VMHost) string {
+	const most = 5
+	var lines []string
+	for _, h := range hosts[:min(most, len(hosts))] {
+		lines = append(lines, h.Name+" is attached to "+engine.SubnetTexts(r.subnetsOf(h, "")))
+	}
+	if len(hosts) > most {
+		lines = append(lines, fmt.Sprintf("and %d more are not on it either", len(hosts)-most))
+	}
+	return strings.Join(lines, "; ")
 }

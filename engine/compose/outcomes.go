@@ -97,7 +97,24 @@ func (a *Attempt) giveUpAttempt(ctx context.Context, t composeResult) (Outcome, 
 		// Someone else was faster. MAAS had made our instance by then, and leaves it in LXD.
 		return Outcome{}, false, NameTakenError(a.want.Name, *stranger, fmt.Sprintf(" If %s, delete it there.", leftover(a.want.Name, t.host)))
 	}
+	if err := a.detachedError(ctx, t); err != nil {
+		return Outcome{}, false, err
+	}
 	return Outcome{}, false, a.refusalError(t.failure)
+}
+
+// detachedError says which interface is on a subnet that the host has left since the check. MAAS's
+// refusal names no parameter. It is nil if the refusal is about anything else.
+func (a *Attempt) detachedError(ctx context.Context, t composeResult) error {
+	if !isLateRefusal(t.failure) {
+		return nil
+	}
+	a.networks.dropOlderThan(0)
+	err := a.CheckNetworks(ctx, t.host, a.want.Interfaces)
+	if _, detached := errors.AsType[*engine.SpecError](err); detached {
+		return err
+	}
+	return nil
 }
 
 // refusalError is the failure of the last compose. It is terminal if another step would fail in

@@ -149,8 +149,10 @@ func (f *Finder) findPlacedSites(ctx context.Context, key engine.Key, want engin
 		f.networks.dropOlderThan(time.Second)
 		found, err = f.findSitesForImage(ctx, need, want, leaving)
 	}
-	if err := f.imageFitError(ctx, want, err); err != nil {
-		return found, err
+	for _, explain := range []func(context.Context, engine.VMSpec, error) error{f.imageFitError, f.networkFitError} {
+		if err := explain(ctx, want, err); err != nil {
+			return found, err
+		}
 	}
 	return found, engine.PlacementError(want.Name, err)
 }
@@ -210,7 +212,7 @@ func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want
 	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.HasHugePages)
 	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
 	for n, h := range hosts {
-		byID[h.HostKey], placeable[n] = h, placementHost(leaving.HostWithoutVM(h), networks[h.MachineID], projects[h.HostKey])
+		byID[h.HostKey], placeable[n] = h, placementHost(leaving.HostWithoutVM(h), networks[h.HostKey], projects[h.HostKey])
 		if err := settingsError(h, want); err != nil {
 			placeable[n].UnusableReason = cmp.Or(placeable[n].UnusableReason, err.Error())
 		}
@@ -240,21 +242,20 @@ func placementHost(h engine.VMHost, networks []string, project string) placement
 	return p
 }
 
-// networksOfHosts lists the networks of the hosts, by the system ids of their machines, if any
-// network is wanted.
+// networksOfHosts lists the networks of the hosts, by their keys, if any network is wanted.
 func (f *Finder) networksOfHosts(ctx context.Context, hosts []engine.VMHost, wanted []string) (map[string][]string, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	machines := make([]string, len(hosts))
-	for n, h := range hosts {
-		machines[n] = h.MachineID
-	}
-	networks, err := f.networks.readNetworks(ctx, f.Machines, machines)
+	networks, err := f.readHostNetworks(ctx, hosts...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the networks of the VM hosts: %w", err)
+		return nil, err
 	}
-	return networks, nil
+	names := map[string][]string{}
+	for _, h := range hosts {
+		names[h.HostKey] = networks.namesOf(h)
+	}
+	return names, nil
 }
 
 // rankCandidate ranks a candidate by how full the VM makes its host, in millionths. step is how

@@ -20,6 +20,10 @@ func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, 
 		if errors.Is(record.Err, engine.ErrOtherServer) && want.ServerFingerprint != "" {
 			return h.acceptServer(ctx, ref, want, m, record)
 		}
+		if want.AcceptSilentLXD && needsNoLXD(ref, want, m, record) {
+			want.DefaultStoragePool = "" // it is as noted, and the pools are unknown
+			return h.finishVMHost(ctx, ref, want, m, record)
+		}
 		return h.awaitLXD(ctx, key, want, record, m)
 	}
 	res := waitingResult(key, m, record, "WaitingForInventory", fmt.Sprintf("MAAS does not know yet what VM host %s has", record.Name))
@@ -99,8 +103,23 @@ func (h *registrationSteps) awaitLXD(ctx context.Context, key engine.Key, want e
 		return res, engine.MarkTerminal(why)
 	}
 	res.After = probePause(h.silentLXDLooks.Count(key))
+	if machine.AsBareMetal(m, key).Finished {
+		res.Message = fmt.Sprintf("the LXD of %s does not answer: %v", record.Name, why)
+		return res, nil
+	}
 	res.Message = h.withFirstBootReport(ctx, fmt.Sprintf("the LXD of %s is not there yet: %v", record.Name, why), m)
 	return res, nil
+}
+
+// needsNoLXD tells whether a finished host, whose LXD does not answer, lacks nothing that needs its
+// LXD: another default storage pool, key pair or server certificate.
+func needsNoLXD(ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) bool {
+	noted, isNoted := m.HostRecord()
+	isAsNoted := func(wanted, has string) bool { return wanted == "" || wanted == has }
+	return ref.Finished && isNoted && machine.AsBareMetal(m, ref.Key).Finished && errors.Is(record.Err, engine.ErrUnavailable) &&
+		isAsNoted(want.DefaultStoragePool, noted.DefaultStoragePool) &&
+		isAsNoted(want.Credentials.Fingerprint(), m.OwnerData[engine.FingerprintData]) &&
+		isAsNoted(want.ServerFingerprint, m.OwnerData[engine.ServerFingerprintData])
 }
 
 // looksPerSync is the number of looks without an inventory after which to refresh. An inventory

@@ -145,7 +145,7 @@ func (h *networkSteps) bridgeSubnet(ctx context.Context, m engine.Machine, nic e
 		case len(on) != 1:
 			return engine.Subnet{}, &engine.SpecError{
 				Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and its VLAN has %d of them", nic.Name, m.Hostname, len(on)),
-				Hint: fmt.Sprintf("Name one of %v.", engine.SubnetCIDRs(all)),
+				Hint: "Name one of these: " + engine.SubnetTexts(all) + ".",
 			}
 		}
 		wanted = on[0].CIDR

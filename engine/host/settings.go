@@ -34,7 +34,14 @@ func (h *registrationSteps) reconcileVMHost(ctx context.Context, ref engine.Ref,
 	if m, err = h.noteRecord(ctx, ref, want, record, m, server); err != nil {
 		return res, err
 	}
-	if m, err = h.addHostTag(ctx, m); err != nil {
+	return h.finishVMHost(ctx, ref, want, m, record)
+}
+
+// finishVMHost applies what MAAS keeps of a VM host, and finishes it.
+func (h *registrationSteps) finishVMHost(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
+	res := waitingResult(ref.Key, m, record, "Settling", "")
+	m, err := h.addHostTag(ctx, m)
+	if err != nil {
 		return res, err
 	}
 	if record, err = h.updateSettings(ctx, ref.Key, want, record); err != nil {

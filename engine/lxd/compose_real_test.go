@@ -163,9 +163,9 @@ func TestRealRefusals(t *testing.T) {
 		"NoPool": {"A pool that LXD does not have.", func(_ *testing.T, _ *composeWorld, _ *realServer, comp *engine.Composition) {
 			comp.Disks[1].Pool = "slow"
 		}, "SpecError disks.data.pool", "no storage pool \"slow\""},
-		"NoBridge": {"LXD would accept a bridge that is not there.", func(_ *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
-			w.servers[0].Bridges[0].Name = "br77"
-		}, "SpecError interfaces", "no bridge into subnet"},
+		"NoBridge": {"LXD would accept a bridge that is not there.", func(_ *testing.T, w *composeWorld, _ *realServer, comp *engine.Composition) {
+			w.servers[0].Bridges[0].Name, comp.Interfaces[0].Label = "br77", "eth0"
+		}, "SpecError interfaces.eth0.subnet", "no bridge into subnet"},
 		"NoProfile": {"A profile that the project does not have.", func(_ *testing.T, _ *composeWorld, _ *realServer, comp *engine.Composition) {
 			comp.Profile = "gold"
 		}, "ProfileNotFound", "no profile \"gold\""},

@@ -258,6 +258,7 @@ func (h serverSurvey) findBridge(nic engine.NIC) (string, error) {
 		}
 	}
 	err := h.noBridgeError(fmt.Sprintf("into subnet %s", nic.CIDR))
+	err.Field = nic.Field("subnet")
 	if nic.Bridge != "" {
 		err = h.noBridgeError(fmt.Sprintf("%s into subnet %s", nic.Bridge, nic.CIDR))
 		err.Field = nic.Field("bridge")

@@ -42,6 +42,7 @@ func (m wireMachine) machine() engine.Machine {
 		Children:      childInterfaces(m.Interfaces),
 		Gateways:      m.gateways(),
 		BootInterface: m.Boot.ID,
+		BootDisk:      m.BootDisk.ID,
 		Image:         m.image(),
 		Kernel:        m.Kernel,
 		Ephemeral:     m.Ephemeral,
@@ -75,7 +76,7 @@ func machineDisks(wire []wireDisk) []engine.MachineDisk {
 	var made []engine.MachineDisk
 	for _, d := range sorted {
 		made = append(made, engine.MachineDisk{
-			ID: d.ID, Name: d.Name, SizeGB: (d.SizeBytes + bytesPerGB/2) / bytesPerGB, Pool: d.Pool, Tags: d.Tags,
+			ID: d.ID, Name: d.Name, SizeGB: (d.SizeBytes + bytesPerGB/2) / bytesPerGB, Bytes: d.SizeBytes, Pool: d.Pool, Tags: d.Tags,
 		})
 	}
 	return made

@@ -18,6 +18,7 @@ func TestMachineIsRead(t *testing.T) {
 		"physicalblockdevice_set":[
 			{"id":21,"name":"sdb","size":3999999999,"tags":["ssd"],"storage_pool":null},
 			{"id":20,"name":"sda","size":8000000000,"tags":["default","maaslxd-abc"],"storage_pool":"default"}],
+		"boot_disk":{"id":20,"name":"sda","size":8000000000},
 		"default_gateways":{"ipv4":{"gateway_ip":"10.77.0.1","link_id":4},"ipv6":{"gateway_ip":"fd00::1","link_id":null}},
 		"interface_set":[
 			{"id":80,"name":"eno1.5","mac_address":"00:16:3e:00:00:04","type":"vlan","parents":["br0"],"links":[],
@@ -32,14 +33,14 @@ func TestMachineIsRead(t *testing.T) {
 		PowerState: "on", Locked: true, Owner: "admin", Description: "d", Zone: "az1", Pool: "default", Domain: "maas",
 		Tags: []string{"blue", "virtual"}, HostID: 8, HostName: "lxd1", Cores: 2, MemoryMiB: 2048,
 		Disks: []engine.MachineDisk{
-			{ID: 20, Name: "sda", SizeGB: 8, Pool: "default", Tags: []string{"default", "maaslxd-abc"}},
-			{ID: 21, Name: "sdb", SizeGB: 4, Tags: []string{"ssd"}},
+			{ID: 20, Name: "sda", SizeGB: 8, Bytes: 8000000000, Pool: "default", Tags: []string{"default", "maaslxd-abc"}},
+			{ID: 21, Name: "sdb", SizeGB: 4, Bytes: 3999999999, Tags: []string{"ssd"}},
 		},
 		Interfaces: []engine.MachineInterface{
 			{ID: 77, Name: "enp5s0", MAC: "00:16:3e:00:00:01", VLAN: 1, Links: []engine.InterfaceLink{{Mode: "static", Subnet: "10.77.0.0/24", IP: "10.77.0.51"}}},
 			{ID: 78, Name: "enp6s0", MAC: "00:16:3e:ab:00:02", Links: []engine.InterfaceLink{{Mode: "link_up"}}},
 		},
-		Architecture: "amd64/generic", BootInterface: 77, OwnerData: map[string]string{"role": "db"},
+		Architecture: "amd64/generic", BootInterface: 77, BootDisk: 20, OwnerData: map[string]string{"role": "db"},
 		Bridges: []engine.MachineBridge{
 			{ID: 79, Name: "br0", Parents: []string{"enp5s0"}, VLAN: 1, Links: []engine.InterfaceLink{{Mode: "auto", Subnet: "10.77.0.0/24"}}},
 		},

@@ -48,6 +48,7 @@ type wireMachine struct {
 	MemoryMiB    int64           `json:"memory"`
 	Architecture string          `json:"architecture"`
 	Disks        []wireDisk      `json:"physicalblockdevice_set"`
+	BootDisk     wireDisk        `json:"boot_disk"` // null if there is none
 	Interfaces   []wireInterface `json:"interface_set"`
 	Boot         wireInterface   `json:"boot_interface"` // null if there is none
 	OSystem      string          `json:"osystem"`

@@ -102,7 +102,7 @@ func (b *choiceSteps) FindCandidates(ctx context.Context, key engine.Key, want e
 	}
 	fitting := slices.DeleteFunc(slices.Clone(ready), func(m engine.Machine) bool { return m.Err != nil || !want.Select.Matches(m) })
 	if len(fitting) == 0 {
-		return nil, noMachineFitsError(want.Select, len(ready))
+		return nil, b.noMachineFitsError(ctx, want.Select, len(ready))
 	}
 	// Machines with a failed deployment come last. Otherwise the smallest one with a broken
 	// disk would be chosen for ever. The smallest suitable machine comes first, so that large
@@ -219,8 +219,18 @@ func (b *choiceSteps) checkSelector(ctx context.Context, s engine.Selector) erro
 	return nil
 }
 
-// noMachineFitsError is retryable: machines are released and commissioned all the time.
-func noMachineFitsError(s engine.Selector, ready int) error {
+// noMachineFitsError is retryable: machines are released, commissioned and tagged all the time. A tag
+// that no machine has is probably a typing error, so the message names it.
+func (b *choiceSteps) noMachineFitsError(ctx context.Context, s engine.Selector, ready int) error {
+	for _, tag := range s.Tags {
+		tagged, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{tag}})
+		if err == nil && len(tagged) == 0 {
+			return &engine.Error{
+				Type: engine.InsufficientResources, Message: fmt.Sprintf("no machine of MAAS has the tag %q, which the selector names", tag),
+				Hint: "Correct the tag, or give it to a machine in MAAS. Names of tags differ by case.",
+			}
+		}
+	}
 	return &engine.Error{
 		Type:    engine.InsufficientResources,
 		Message: fmt.Sprintf("none of %d Ready machines in zone %s and pool %s fits the selector", ready, cmp.Or(s.Zone, "any"), cmp.Or(s.Pool, "any")),

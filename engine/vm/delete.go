@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -240,12 +241,12 @@ func powerUnknownError(m engine.Machine, cause error) error {
 	}
 	out, ways := "Bring the host back.", []engine.Way{engine.WayRetryDelete}
 	if typed, ok := errors.AsType[*engine.Error](cause); ok && typed.Hint != "" {
-		out, ways = typed.Hint, typed.Ways
+		out, ways = typed.Hint, slices.Clone(typed.Ways)
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: m.HostName, Err: cause,
 		Message: fmt.Sprintf("%s cannot be deleted yet: its LXD must first confirm that it is off", m.Hostname),
-		Hint:    "Deleting it now could leave its instance behind. " + out, Ways: ways,
+		Hint:    "Deleting it now could leave its instance behind. " + out, Ways: append(ways, engine.WayLoseHost),
 	}
 }
 

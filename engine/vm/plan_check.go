@@ -130,6 +130,7 @@ func (v *createChecks) addedObstacles(ctx context.Context, o *engine.Obstacles, 
 	on, err := v.Composer.HostOf(ctx, m)
 	o.Add(err)
 	v.bridgeObstacles(ctx, o, on, added)
+	o.Add(v.maker.CheckNetworks(ctx, on, added))
 }
 
 // addressObstacle checks whether a link can have its fixed address.
@@ -216,6 +217,7 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, l
 		o.Add(err)
 	}
 	v.bridgeObstacles(ctx, o, host, want.Interfaces)
+	o.Add(v.maker.CheckNetworks(ctx, host, want.Interfaces))
 }
 
 // checkImageForVM refuses an image that MAAS does not have for the architecture of an existing

@@ -72,11 +72,16 @@ func WarnMarksLost(diags *diag.Diagnostics, object string, m engine.Machine, mor
 // ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If
 // only its time was up, the next apply continues.
 func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object string, err error) {
+	ReportUpdateAs(wait, diags, doing, object+" is not finished", err)
+}
+
+// ReportUpdateAs is ReportUpdate with another summary if the time was up.
+func ReportUpdateAs(wait context.Context, diags *diag.Diagnostics, doing, summary string, err error) {
 	if wait.Err() == nil {
 		ReportError(diags, doing, err)
 		return
 	}
-	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nThe next apply continues from here.%s",
+	diags.AddError(summary, fmt.Sprintf("%s\n\nThe next apply continues from here.%s",
 		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(ErrorBesideEnd(err))))
 }
 

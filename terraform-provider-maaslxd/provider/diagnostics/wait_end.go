@@ -25,7 +25,7 @@ func ErrorBesideEnd(err error) string {
 	switch {
 	case stopped == nil:
 	case stopped.Last != nil:
-		text = "The last error was: " + Sentence(engine.ErrorText(stopped.Last))
+		text = "The last error was: " + ExplainError(stopped.Last)
 	case stopped.Phase != "":
 		text = "The last phase was " + Sentence(stopped.PhaseText())
 	}

@@ -59,10 +59,18 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		u.saveFinished(ctx, spec, ref, h, resp)
 		return
 	}
-	diagnostics.ReportUpdate(wait, diags, doing, "VM host "+spec.Name, err)
+	diagnostics.ReportUpdateAs(wait, diags, doing, "VM host "+spec.Name+" "+updateEndText(ref), err)
 	if h.Machine.SystemID != "" {
 		u.saveUnfinished(ctx, spec, h, resp)
 	}
+}
+
+// updateEndText says of an update whose time was up what it has not done.
+func updateEndText(ref engine.Ref) string {
+	if ref.Finished {
+		return "is not changed yet"
+	}
+	return "is not finished"
 }
 
 // hostUpdate is the input of an update: state, plan, configuration and notes.
@@ -200,7 +208,7 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	if spec.Machine.Deploy != nil {
 		spec.Machine.Deploy = plan.plannedDeployment(ctx, config, &ds)
 	}
-	spec.RemovedTags = values.Difference(state.tags(), spec.Tags)
+	spec.RemovedTags, spec.AcceptSilentLXD = values.Difference(state.tags(), spec.Tags), true
 	if n.Foreign {
 		spec.Address, spec.Bridge = "", nil
 		spec.Machine = engine.MachineSpec{Machine: state.ID.ValueString(), Adopt: true}

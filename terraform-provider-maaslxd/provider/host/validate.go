@@ -191,7 +191,8 @@ func checkChannel(ctx context.Context, config hostModel, diags *diag.Diagnostics
 // isWellFormed tells whether the validators of single attributes will pass. They run later and
 // report their own errors, so that each error appears once.
 func isWellFormed(ctx context.Context, config hostModel, diags *diag.Diagnostics) bool {
-	if config.CPUOvercommit.ValueFloat64() > maxOvercommit || config.MemoryOvercommit.ValueFloat64() > maxOvercommit {
+	hasRatio := func(f types.Float64) bool { return f.ValueFloat64() >= 0 && f.ValueFloat64() <= maxOvercommit }
+	if !hasRatio(config.CPUOvercommit) || !hasRatio(config.MemoryOvercommit) {
 		return false
 	}
 	if !network.IsWellFormed(ctx, config.Network, diags) {

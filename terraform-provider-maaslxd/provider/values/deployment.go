@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -116,7 +117,7 @@ func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 			"user_data_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true, MarkdownDescription: text.UserData, Validators: []validator.String{UserDataSize()},
 			},
-			"user_data_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: text.Version},
+			"user_data_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: text.Version, Validators: []validator.Int64{int64validator.AtLeast(0)}},
 			"storage_layout":       planmodifiers.KeepWhenRemoved(storageLayoutAttribute()),
 		},
 	}

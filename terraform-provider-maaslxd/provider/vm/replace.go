@@ -211,9 +211,13 @@ func warnReplacedForHost(p *vmPlan, attribute string) {
 			p.state.Name.ValueString(), host, host, p.state.Name.ValueString(), host, client.DestroyAllHint))
 		return
 	}
+	names := "and the configuration names " + to
+	if _, replaced := p.destroysHost(p.private.HostMachine); replaced && !values.IsSet(p.plan.VMHost) {
+		names = "which the plan replaces"
+	}
 	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", fmt.Sprintf(
-		"%s is on VM host %s, and the configuration names %s. A VM cannot move with its disks, so the plan deletes %s with the data on them, and makes a new VM.",
-		p.state.Name.ValueString(), p.state.VMHostName.ValueString(), to, p.state.Name.ValueString()))
+		"%s is on VM host %s, %s. A VM cannot move with its disks, so the plan deletes %s with the data on them, and makes a new VM.",
+		p.state.Name.ValueString(), p.state.VMHostName.ValueString(), names, p.state.Name.ValueString()))
 }
 
 // warnReplacedForSize warns that a change of the size destroys the existing disks: you may not

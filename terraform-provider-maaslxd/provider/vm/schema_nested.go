@@ -60,7 +60,7 @@ func interfacesAttribute() schema.Attribute {
 		Computed: true,
 		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens. The VM sees them in the order of " +
 			"their labels, `eth2` before `eth10`. It boots from the first one, so MAAS must serve DHCP on its VLAN. Default: MAAS makes one on a " +
-			"network of the VM host with DHCP. If you remove the attribute, the VM keeps its interfaces. **Changing interfaces replaces the VM**, " +
+			"network of the VM host with DHCP. If you remove the attribute, the VM keeps its interfaces. An empty map is refused: a VM without an interface cannot boot. **Changing interfaces replaces the VM**, " +
 			"with exceptions. Where VMs are made in LXD itself, you can add one in place: see " +
 			"[Day two](../guides/day-two.md#change-the-interfaces).",
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
@@ -95,7 +95,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"addresses": schema.ListNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "More addresses of the interface, for example an IPv6 one, in subnets of the same VLAN. If you remove them, the " +
-				"interface keeps them. If the interface uses DHCP, they must be of the other family: MAAS ends DHCP otherwise.",
+				"interface keeps them. If the interface uses DHCP, they must be of the other family: MAAS ends DHCP otherwise. An empty list is refused: it would look as if it removed them.",
 			Validators:   []validator.List{listvalidator.SizeBetween(1, maxAddresses), listvalidator.NoNullValues()},
 			NestedObject: schema.NestedAttributeObject{Attributes: addressAttributes()},
 		},
@@ -221,7 +221,7 @@ func deployAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{values.UserDataSize()},
 		},
 		"user_data_wo_version": schema.Int64Attribute{
-			Optional: true,
+			Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
 			MarkdownDescription: "Version number of `user_data_wo`. Changing it replaces the VM, unless `redeploy_triggers` changes, too. The VM then starts with the new user-data. The first " +
 				"number also replaces a VM that was installed without user-data: cloud-init runs it at the first boot only. If you remove it, the VM " +
 				"keeps what it was installed with.",

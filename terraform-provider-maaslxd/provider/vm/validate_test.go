@@ -127,6 +127,7 @@ func TestBadInput(t *testing.T) {
 		"Image":            {"An image needs a name.", object{"deploy": object{"image": "ubuntu noble"}}, "deploy.image", "ubuntu/noble"},
 		"KernelEmpty":      {"Empty is not the same as null.", object{"deploy": object{"kernel": ""}}, "deploy.kernel", "leave the attribute out"},
 		"UserDataLarge":    {"Proxies refuse 1 MiB.", object{"deploy": object{"user_data_wo": strings.Repeat("x", 1<<20), "user_data_wo_version": 1}}, "deploy.user_data_wo", "#include"},
+		"UserDataVersion":  {"A version counts up.", object{"deploy": object{"user_data_wo": "#!/bin/true", "user_data_wo_version": -1}}, "deploy.user_data_wo_version", "at least 0"},
 		"UserDataOfNoKind": {"cloud-init ignores it.", object{"deploy": object{"user_data_wo": "packages: [nginx]", "user_data_wo_version": 1}}, "deploy.user_data_wo", "#cloud-config"},
 		"UserDataOfAnotherSystem": {
 			reason: "In a custom image, another program may read the user-data.",
