@@ -53,10 +53,11 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 	return actionsIn(situationOf(m, false)).delete.step(v, ctx, ref, row, m)
 }
 
-// release gives the VM back. Its disks will be deleted.
+// release gives the VM back. Its disks will be deleted. If the instance cannot be reached, MAAS does
+// not release it: the VM would be off, and neither deployed nor deleted.
 func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.checkInstance(ctx, "delete", m); err != nil {
-		return resultOf(ref.Key, m), err
+	if err := v.Composer.CheckInstance(ctx, m); err != nil {
+		return resultOf(ref.Key, m), powerUnknownError(m, err)
 	}
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
@@ -68,8 +69,8 @@ func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Ro
 
 // abort stops what MAAS does with the VM.
 func (v *deleteSteps) abort(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.checkInstance(ctx, "delete", m); err != nil {
-		return resultOf(ref.Key, m), err
+	if err := v.Composer.CheckInstance(ctx, m); err != nil {
+		return resultOf(ref.Key, m), powerUnknownError(m, err)
 	}
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
@@ -97,15 +98,6 @@ func (v *deleteSteps) powerOffAndDelete(ctx context.Context, ref engine.Ref, row
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
-}
-
-// checkInstance makes sure that the instance can be reached, before MAAS gives the VM back.
-// Otherwise the VM would be off, and neither deployed nor deleted.
-func (v *stepBase) checkInstance(ctx context.Context, verb string, m engine.Machine) error {
-	if err := v.Composer.CheckInstance(ctx, m); err != nil {
-		return fmt.Errorf("cannot %s %s, which stays %s: %w", verb, m.Hostname, m.StatusName, err)
-	}
-	return nil
 }
 
 // markRowLeaving marks the row of a VM as being deleted.
@@ -236,7 +228,9 @@ func (v *stepBase) syncHostOfVM(ctx context.Context, key engine.Key, m engine.Ma
 // powerUnknownError says that a VM stays because its LXD does not tell its state. The cause may
 // contain a better hint.
 func powerUnknownError(m engine.Machine, cause error) error {
-	if _, refused := errors.AsType[*engine.Refusal](cause); refused {
+	_, refused := errors.AsType[*engine.Refusal](cause)
+	_, misconfigured := errors.AsType[*engine.SpecError](cause) // an expired key pair, for example
+	if refused || misconfigured {
 		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
 	}
 	out, ways := "Bring the host back.", []engine.Way{engine.WayRetryDelete}
