@@ -265,3 +265,18 @@ func TestAccVMNameTwice(t *testing.T) {
 		t.Errorf("there were %d composes, want 1", n)
 	}
 }
+
+// TestAccVMFractions gives a VM one and a half cores, and a root disk of a half GB too much. Each is one
+// error at its attribute, before any call.
+func TestAccVMFractions(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	w := newWorkspace(t, x.config(vmNamed("test", "web", `cores = 3 / 2`, `disks = { root = { size_gb = 8.5 } }`)))
+	for attribute, number := range map[string]string{"cores": "1.5", "disks.root.size_gb": "8.5"} {
+		w.wantCommandFailure(t, "Error: The number cannot be used "+attribute+": "+number+" is no whole number. Round it: floor("+number+")", "plan", "-no-color")
+	}
+	cmd, out := w.command(t.Context(), "plan", "-no-color")
+	if err := cmd.Run(); err == nil || strings.Contains(out.String(), "provider developer") {
+		t.Errorf("want no word of a defect of the provider, got %v:\n%s", err, out)
+	}
+}

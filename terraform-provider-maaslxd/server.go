@@ -32,7 +32,8 @@ func newServer(p framework.Provider) (tfprotov6.ProviderServer, error) {
 		return nil, fmt.Errorf("%T takes no announcements of reads", p)
 	}
 	schemas := sync.OnceValue(func() map[string]*tfprotov6.Schema { return resourceSchemas(whole) })
-	return contextReleasingServer{whole, announcer, schemas}, nil
+	typed := sync.OnceValue(func() map[string]typedSchema { return typedSchemas(p) })
+	return contextReleasingServer{whole, announcer, schemas, typed}, nil
 }
 
 // resourceSchemas are the resources' schemas, by the resources' names. If they cannot be read,
@@ -58,13 +59,18 @@ type contextReleasingServer struct {
 	frameworkServer
 	readAnnouncer
 	schemas func() map[string]*tfprotov6.Schema
+	typed   func() map[string]typedSchema
 }
 
-// ValidateResourceConfig calls the framework.
+// ValidateResourceConfig calls the framework, and explains its errors about numbers.
 func (f contextReleasingServer) ValidateResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return callReleasingContext(ctx, req, f.frameworkServer.ValidateResourceConfig)
+	resp, err := callReleasingContext(ctx, req, f.frameworkServer.ValidateResourceConfig)
+	if err == nil && resp != nil && len(resp.Diagnostics) > 0 {
+		resp.Diagnostics = explainNumbers(ctx, f.typed()[req.TypeName], req.Config, resp.Diagnostics)
+	}
+	return resp, err
 }
 
 // UpgradeResourceState gives a state of the schema's version back as it is. Terraform has

@@ -65,7 +65,7 @@ func schemasOfVersion1() map[string]*tfprotov6.Schema {
 func TestKeptContextsFreeTheCall(t *testing.T) {
 	t.Parallel()
 	k := &contextKeeper{}
-	f := contextReleasingServer{k, k, schemasOfVersion1}
+	f := contextReleasingServer{k, k, schemasOfVersion1, nil}
 	ctx := context.WithValue(t.Context(), key{}, "value")
 	_, validated := f.ValidateResourceConfig(ctx, nil)
 	_, upgraded := f.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{RawState: &tfprotov6.RawState{JSON: []byte("{}")}})
@@ -114,7 +114,7 @@ func TestStateOfSchemaVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := &contextKeeper{}
-			f := contextReleasingServer{k, k, schemasOfVersion1}
+			f := contextReleasingServer{k, k, schemasOfVersion1, nil}
 			resp, err := f.UpgradeResourceState(context.WithValue(t.Context(), key{}, "value"), &tc.req)
 			if err != nil {
 				t.Fatal(err)
