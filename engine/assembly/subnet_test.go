@@ -3,6 +3,7 @@ package assembly_test
 import (
 	"errors"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,6 +72,31 @@ func TestDetachedSubnet(t *testing.T) {
 		}
 		if n := r.sim.Journal().Count("POST vm-hosts/{id}/ compose"); n != 2 {
 			t.Errorf("MAAS was asked %d times to compose, want 2", n)
+		}
+	})
+}
+
+// TestUnlinkedSubnet: an interface of the host is on the VLAN of a subnet, and MAAS lists no link to it.
+// MAAS may know more, so it is asked to make the VM there.
+func TestUnlinkedSubnet(t *testing.T) {
+	m := world()
+	m.Subnets = append(m.Subnets, sim.SubnetModel{Name: "dark", CIDR: "10.78.0.0/24"})
+	m.Hosts[0].Subnets = nil // all
+	synctest.Test(t, func(t *testing.T) {
+		r := inMemoryOf(t, m)
+		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		unlinked := 0
+		r.edit(t, "lxd1", sim.MachineEdit{StatusName: new("Ready")})
+		for _, n := range r.nics(t, "lxd1") {
+			if len(n.Links) > 0 && n.Links[0].Subnet.CIDR == "10.78.0.0/24" {
+				r.call(t, "POST", "nodes/"+r.machine(t, "lxd1").SystemID+"/interfaces/"+strconv.Itoa(n.ID)+"/?op=unlink_subnet", url.Values{"id": {strconv.Itoa(n.Links[0].ID)}})
+				unlinked++
+			}
+		}
+		spec := webVMSpec()
+		spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan"}, {Name: "side", Subnet: "dark"}}
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, spec)); err != nil || unlinked == 0 {
+			t.Errorf("%d links were removed: %v", unlinked, err)
 		}
 	})
 }

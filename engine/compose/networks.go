@@ -116,6 +116,14 @@ func (r hostNetworkReader) subnetsOf(h engine.VMHost, bridge string) []engine.Su
 	})
 }
 
+// mayAttach tells that MAAS itself may join a VM to the subnet: an interface of the host is on its VLAN.
+// MAAS also counts addresses that it has only seen there, which it does not list as links.
+func (r hostNetworkReader) mayAttach(h engine.VMHost, subnet engine.Subnet) bool {
+	m := r.machines[h.MachineID]
+	return h.MAASMakesVMs() && subnet.VLAN != 0 && (slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.VLAN == subnet.VLAN }) ||
+		slices.ContainsFunc(m.Children, func(i engine.ChildInterface) bool { return i.VLAN == subnet.VLAN }))
+}
+
 // areUnknownOf tells that MAAS shows no interface of the host's machine, or no link where it needs one.
 func (r hostNetworkReader) areUnknownOf(h engine.VMHost) bool {
 	m := r.machines[h.MachineID]
@@ -174,7 +182,7 @@ func (f *Finder) checkNetwork(ctx context.Context, networks hostNetworkReader, h
 	}
 	isWanted := func(s engine.Subnet) bool { return s.ID == subnet.ID }
 	known := networks.subnetsOf(host, "")
-	if !slices.ContainsFunc(known, isWanted) {
+	if !slices.ContainsFunc(known, isWanted) && !networks.mayAttach(host, subnet) {
 		return notAttachedError(i, subnet, "VM host "+host.Name+" is not", "It is attached to "+engine.SubnetTexts(known))
 	}
 	byBridge := networks.subnetsOf(host, i.Bridge)
