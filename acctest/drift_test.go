@@ -269,16 +269,17 @@ func TestAccVMDeployWarns(t *testing.T) {
 	id := x.findMachine(t, name).SystemID
 	x.postForm(t, "machines/"+id+"/?op=release", nil)
 	x.actAtStatus(t, name, "Ready", func(sim.Machine) {})
-	wantWarning := func() {
+	wantWarning := func(why string) {
 		t.Helper()
-		if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The VM will be deployed, and its data are lost " + name + " ran before, and is Ready remove deploy").MatchString(out) {
+		if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The VM will be deployed, and its data are lost " + name + " " + why + ", and is Ready remove deploy").MatchString(out) {
 			t.Errorf("want the plan to say what is lost, got:\n%s", out)
 		}
 	}
-	wantWarning()
+	wantWarning("ran before")
 	w.run(t, "state", "rm", vmAddress)
+	x.editMachine(t, name, sim.MachineEdit{Description: new("")}) // nothing says that this provider made it
 	w.run(t, "import", "-no-color", vmAddress, id)
-	wantWarning()
+	wantWarning("was imported")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -2,6 +2,7 @@ package acctest_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -32,21 +33,25 @@ func forEachComposer(t *testing.T, story func(t *testing.T, x *metalTarget, conf
 
 // TestAccWorkflowLostLXD gives up a VM host whose LXD is lost for good, with its VM. A destroy of the
 // VM says how, and that works: the state forgets the VM, and the destroy of the VM host releases the
-// machine.
+// machine. Another VM host stays.
 func TestAccWorkflowLostLXD(t *testing.T) {
 	t.Parallel()
 	forEachComposer(t, func(t *testing.T, x *metalTarget, config func(string) string, inLXD bool) {
 		body := func(more ...string) string {
-			return config(hostOnNode1(more...) + vmOnTestHost("web", `timeouts = { delete = "5s" }`))
+			other := strings.Replace(vmHost("kvm2", `machine = "node2"`, deployNoble), `"test"`, `"other"`, 1)
+			return config(hostOnNode1(more...) + other + vmOnTestHost("web", `timeouts = { delete = "5s" }`))
 		}
 		w := newWorkspace(t, body())
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		x.stopLXD(t, "node1")
 		w.configure(t, body(`force_destroy = true`))
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.wantCommandFailure(t, `web cannot be deleted yet If the LXD is lost for good force_destroy = true terraform state rm ADDRESS terraform destroy -refresh=false`, "destroy", "-auto-approve", "-no-color")
+		w.wantCommandFailure(t, `web cannot be deleted yet If the LXD is lost for good force_destroy = true terraform state rm terraform destroy -target`, "destroy", "-auto-approve", "-no-color", "-target=maaslxd_vm.test")
 		w.run(t, "state", "rm", "maaslxd_vm.test")
-		w.run(t, "destroy", "-auto-approve", "-no-color", "-refresh=false")
+		w.run(t, "destroy", "-auto-approve", "-no-color", "-target="+hostAddress)
+		if got := x.statusOf("node2"); got != "Deployed" {
+			t.Errorf("the other VM host is %s", got)
+		}
 		if err := x.checkReady("node1")(nil); err != nil {
 			t.Error(err)
 		}

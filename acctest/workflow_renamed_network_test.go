@@ -124,7 +124,7 @@ func TestAccWorkflowHostNetworkRespelled(t *testing.T) {
     bridges = { br0 = { parent = %q, links = [{ mode = "auto", subnet = %q }] } }
   }`, bond, parent, subnet)
 	}
-	cases := map[string]struct{ made, byName, byCIDR, byMAC, other string }{
+	cases := map[string]struct{ made, byName, byCIDR, byNIC, other string }{
 		"Bridge": {bridge(`name = "br0"`), bridge(`subnet = "office"`), bridge(`subnet = "CIDR"`), bridge(`subnet = "office", nic = "eth0"`), bridge(`subnet = "office", nic = "eth1"`)},
 		"Named":  {bridge(`subnet = "lan"`), bridge(`subnet = "office"`), bridge(`subnet = "CIDR"`), bridge(`name = "br0", nic = "eth0"`), bridge(`subnet = "office", name = "br1"`)},
 		"Network": {
@@ -144,7 +144,7 @@ func TestAccWorkflowHostNetworkRespelled(t *testing.T) {
 			w.wantEmptyPlan(t)
 			w.wantRespelled(t, x.target, "node1", "The subnet has a new name.", host(tc.byName))
 			w.wantRespelled(t, x.target, "node1", "The CIDR names the same subnet.", host(tc.byCIDR))
-			w.wantRespelled(t, x.target, "node1", "The NIC is the same.", host(tc.byMAC))
+			w.wantRespelled(t, x.target, "node1", "The NIC is the same.", host(tc.byNIC))
 			w.configure(t, host(tc.other))
 			if got := joinActions(w.planActionsOn(t, hostAddress)); got != "delete,create" {
 				t.Errorf("another NIC or bridge is %s, and not a replacement", got)

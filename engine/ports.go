@@ -125,6 +125,12 @@ type MachineBridge struct {
 	Links   []InterfaceLink
 }
 
+// IsOn tells whether VMs on the bridge are on a subnet: that of its VLAN, or one that it is linked to.
+// A bridge without an address is on all subnets of its VLAN.
+func (b MachineBridge) IsOn(s Subnet) bool {
+	return b.VLAN != 0 && b.VLAN == s.VLAN || slices.ContainsFunc(b.Links, func(l InterfaceLink) bool { return l.Subnet == s.CIDR })
+}
+
 // InterfaceLink ties an interface to a subnet.
 type InterfaceLink struct {
 	Mode   string // "auto", "static", "dhcp", "link_up"

@@ -61,11 +61,11 @@ type Composer interface {
 	// never repeats it: after an error only a look tells what exists. ErrUnclear when the reply
 	// was lost, ErrInvalid for refused values (see FieldError), ErrUnavailable otherwise.
 	Compose(ctx context.Context, host VMHost, c Composition) (systemID string, err error)
-	// CheckInstance returns an error if the composer cannot reach the instance of a VM now, or
+	// CheckInstanceReachable returns an error if the composer cannot reach the instance of a VM now, or
 	// if somebody moved or renamed the instance. So a caller releases no VM that it cannot
 	// delete or deploy afterwards. An absent instance is no error. Where MAAS composes, it asks
 	// nothing.
-	CheckInstance(ctx context.Context, m Machine) error
+	CheckInstanceReachable(ctx context.Context, m Machine) error
 	// Decompose deletes the machine's record and its LXD instance. An absent machine is no
 	// error. MAAS reports success even when it could not reach LXD. So call Machines.QueryPower
 	// before, and look afterwards.

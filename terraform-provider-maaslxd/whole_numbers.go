@@ -38,7 +38,8 @@ func typedSchemas(p framework.Provider) map[string]typedSchema {
 }
 
 // explainNumbers replaces the framework's errors about numbers that are not whole, or too large for
-// 64 bits: it calls them a defect of the provider. The other diagnostics stay.
+// 64 bits: it calls them a defect of the provider. The other diagnostics stay. An attribute with such
+// a number has no other error: the framework does not validate what it cannot convert.
 func explainNumbers(ctx context.Context, schema typedSchema, config *tfprotov6.DynamicValue, found []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	if schema == nil || config == nil || !slices.ContainsFunc(found, isError) {
 		return found
@@ -58,7 +59,7 @@ func explainNumbers(ctx context.Context, schema typedSchema, config *tfprotov6.D
 		found = slices.DeleteFunc(found, func(d *tfprotov6.Diagnostic) bool { return isError(d) && isWithin(at, d.Attribute) })
 		found = append(found, &tfprotov6.Diagnostic{Severity: tfprotov6.DiagnosticSeverityError, Summary: "The number cannot be used", Detail: dottedPath(at) + ": " + problem, Attribute: at})
 		return true, nil
-	}) // the function fails never
+	}) // the function never fails
 	return found
 }
 

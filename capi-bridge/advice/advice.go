@@ -17,7 +17,7 @@ var ways = map[engine.Way]string{
 	engine.WayForget:          "",
 	engine.WayDeleteFirst:     "",
 	engine.WayLoseContents:    "",
-	engine.WayLoseHost:        "",
+	engine.WayLoseHost:        "If the LXD is lost for good, delete the machine of the VM in MAAS. Where VMs are made in LXD, also take the tag maaslxd-host off the machine of the LXD.",
 	engine.WayMakeHostFirst:   "",
 	engine.WayAdoptVMs:        "Or register the host in MAAS yourself.",
 	engine.WayComposeInLXD:    "Or start the manager with --composer=lxd, which makes VMs in LXD itself.",

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // networksTTL is how long to keep a host's networks in memory. They change when people move
@@ -78,14 +76,14 @@ func (n *hostNetworks) dropOlderThan(age time.Duration) {
 	}
 }
 
-// hostNetworkReader reads which subnets the VMs of hosts can join.
-type hostNetworkReader struct {
+// hostAttachments tell which subnets the VMs of hosts can join.
+type hostAttachments struct {
 	machines map[string]engine.Machine // by system id, with their interfaces
 	subnets  []engine.Subnet           // all of MAAS
 }
 
 // readHostNetworks reads the interfaces of the hosts' machines.
-func (f *Finder) readHostNetworks(ctx context.Context, hosts ...engine.VMHost) (r hostNetworkReader, err error) {
+func (f *Finder) readHostNetworks(ctx context.Context, hosts ...engine.VMHost) (r hostAttachments, err error) {
 	ids := make([]string, len(hosts))
 	for n, h := range hosts {
 		ids[n] = h.MachineID
@@ -99,8 +97,8 @@ func (f *Finder) readHostNetworks(ctx context.Context, hosts ...engine.VMHost) (
 
 // subnetsOf lists the subnets that VMs of a host can join, through the named bridge or any. MAAS
 // joins a VM to any interface that is linked to the subnet (forms/pods.py, ComposeMachineForm).
-// This program joins it to a bridge. A bridge without an address is on all subnets of its VLAN.
-func (r hostNetworkReader) subnetsOf(h engine.VMHost, bridge string) []engine.Subnet {
+// This program joins it to a bridge.
+func (r hostAttachments) subnetsOf(h engine.VMHost, bridge string) []engine.Subnet {
 	m := r.machines[h.MachineID]
 	return slices.DeleteFunc(slices.Clone(r.subnets), func(s engine.Subnet) bool {
 		isLinked := func(links []engine.InterfaceLink) bool {
@@ -111,27 +109,27 @@ func (r hostNetworkReader) subnetsOf(h engine.VMHost, bridge string) []engine.Su
 				!slices.ContainsFunc(m.Children, func(i engine.ChildInterface) bool { return isLinked(i.Links) })
 		}
 		return !slices.ContainsFunc(m.Bridges, func(b engine.MachineBridge) bool {
-			return (bridge == "" || b.Name == bridge) && (b.VLAN != 0 && b.VLAN == s.VLAN || isLinked(b.Links))
+			return (bridge == "" || b.Name == bridge) && b.IsOn(s)
 		})
 	})
 }
 
-// mayAttach tells that MAAS itself may join a VM to the subnet: an interface of the host is on its VLAN.
+// mayJoinByVLAN tells whether MAAS itself may join a VM to the subnet: an interface of the host is on its VLAN.
 // MAAS also counts addresses that it has only seen there, which it does not list as links.
-func (r hostNetworkReader) mayAttach(h engine.VMHost, subnet engine.Subnet) bool {
+func (r hostAttachments) mayJoinByVLAN(h engine.VMHost, subnet engine.Subnet) bool {
 	m := r.machines[h.MachineID]
 	return h.MAASMakesVMs() && subnet.VLAN != 0 && (slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.VLAN == subnet.VLAN }) ||
 		slices.ContainsFunc(m.Children, func(i engine.ChildInterface) bool { return i.VLAN == subnet.VLAN }))
 }
 
-// areUnknownOf tells that MAAS shows no interface of the host's machine, or no link where it needs one.
-func (r hostNetworkReader) areUnknownOf(h engine.VMHost) bool {
+// lacksInterfaces tells whether MAAS shows no interface of the host's machine, or no link where it needs one.
+func (r hostAttachments) lacksInterfaces(h engine.VMHost) bool {
 	m := r.machines[h.MachineID]
 	return len(m.Interfaces)+len(m.Children)+len(m.Bridges) == 0 || h.MAASMakesVMs() && len(r.subnetsOf(h, "")) == 0
 }
 
-// namesOf lists the networks of a host as placement names them: CIDRs and bridges, sorted.
-func (r hostNetworkReader) namesOf(h engine.VMHost) []string {
+// networkNames lists the networks of a host as placement names them: CIDRs and bridges, sorted.
+func (r hostAttachments) networkNames(h engine.VMHost) []string {
 	names := engine.SubnetCIDRs(r.subnetsOf(h, ""))
 	for _, b := range r.machines[h.MachineID].Bridges {
 		names = append(names, bridgeNetwork(b.Name))
@@ -162,7 +160,7 @@ func (f *Finder) checkNetworksOnce(ctx context.Context, host engine.VMHost, inte
 	if err != nil {
 		return err
 	}
-	if networks.areUnknownOf(host) {
+	if networks.lacksInterfaces(host) {
 		return nil // only the compose can refuse the VM
 	}
 	var errs []error
@@ -175,14 +173,14 @@ func (f *Finder) checkNetworksOnce(ctx context.Context, host engine.VMHost, inte
 }
 
 // checkNetwork refuses an interface whose subnet VMs of the host cannot join.
-func (f *Finder) checkNetwork(ctx context.Context, networks hostNetworkReader, host engine.VMHost, i engine.Interface) error {
+func (f *Finder) checkNetwork(ctx context.Context, networks hostAttachments, host engine.VMHost, i engine.Interface) error {
 	subnet, err := f.FindNetwork(ctx, i.Field(), i.Network())
 	if err != nil {
 		return nil //nolint:nilerr // the look at the interface itself reports it
 	}
 	isWanted := func(s engine.Subnet) bool { return s.ID == subnet.ID }
 	known := networks.subnetsOf(host, "")
-	if !slices.ContainsFunc(known, isWanted) && !networks.mayAttach(host, subnet) {
+	if !slices.ContainsFunc(known, isWanted) && !networks.mayJoinByVLAN(host, subnet) {
 		return notAttachedError(i, subnet, "VM host "+host.Name+" is not", "It is attached to "+engine.SubnetTexts(known))
 	}
 	byBridge := networks.subnetsOf(host, i.Bridge)
@@ -204,67 +202,4 @@ func notAttachedError(i engine.Interface, subnet engine.Subnet, what, hint strin
 		Field: field, Message: fmt.Sprintf("%s attached to subnet %s", what, subnet.Text()),
 		Hint: hint + ". Name one of these subnets, or another VM host.", Err: engine.ErrConflict,
 	}
-}
-
-// networkFitError says which interface is on a subnet that none of the possible VM hosts is attached
-// to. It is nil if anything else is in the way.
-func (f *Finder) networkFitError(ctx context.Context, want engine.VMSpec, err error) error {
-	hosts, listErr := f.hostsWithoutNetwork(ctx, err)
-	if listErr != nil || len(hosts) == 0 {
-		return listErr
-	}
-	networks, err := f.readHostNetworks(ctx, hosts...)
-	if err != nil {
-		return err
-	}
-	for _, i := range want.Interfaces {
-		subnet, err := f.FindNetwork(ctx, i.Field(), i.Network())
-		isAttached := func(h engine.VMHost) bool {
-			return slices.ContainsFunc(networks.subnetsOf(h, ""), func(s engine.Subnet) bool { return s.ID == subnet.ID })
-		}
-		if err != nil || slices.ContainsFunc(hosts, isAttached) {
-			continue
-		}
-		refused := notAttachedError(i, subnet, "no VM host that "+want.Name+" may be on is", networks.describe(hosts))
-		refused.Ways = []engine.Way{engine.WayMakeHostFirst}
-		return refused
-	}
-	return nil
-}
-
-// hostsWithoutNetwork lists the VM hosts that only their networks keep from having the VM. There are
-// none if anything else is in the way of another one that the spec allows.
-func (f *Finder) hostsWithoutNetwork(ctx context.Context, err error) ([]engine.VMHost, error) {
-	misfit, ok := errors.AsType[*placement.FitError](err)
-	if !ok {
-		return nil, nil
-	}
-	var keys []string
-	for _, r := range misfit.Rejections() {
-		switch r.Reason {
-		case placement.NoNetwork:
-			keys = append(keys, r.HostID)
-		case placement.WrongType, placement.WrongZone, placement.WrongPool, placement.MissingTags: // the spec leaves it out
-		default:
-			return nil, nil
-		}
-	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	all, err := f.Composer.Hosts(ctx)
-	return slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return !slices.Contains(keys, h.HostKey) }), err
-}
-
-// describe says to which subnets the first of the hosts are attached.
-func (r hostNetworkReader) describe(hosts []engine.VMHost) string {
-	const most = 5
-	var lines []string
-	for _, h := range hosts[:min(most, len(hosts))] {
-		lines = append(lines, h.Name+" is attached to "+engine.SubnetTexts(r.subnetsOf(h, "")))
-	}
-	if len(hosts) > most {
-		lines = append(lines, fmt.Sprintf("and %d more are not on it either", len(hosts)-most))
-	}
-	return strings.Join(lines, "; ")
 }

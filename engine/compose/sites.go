@@ -253,7 +253,7 @@ func (f *Finder) networksOfHosts(ctx context.Context, hosts []engine.VMHost, wan
 	}
 	names := map[string][]string{}
 	for _, h := range hosts {
-		names[h.HostKey] = networks.namesOf(h)
+		names[h.HostKey] = networks.networkNames(h)
 	}
 	return names, nil
 }

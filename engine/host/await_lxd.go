@@ -111,8 +111,8 @@ func (h *registrationSteps) awaitLXD(ctx context.Context, key engine.Key, want e
 	return res, nil
 }
 
-// needsNoLXD tells whether a finished host, whose LXD does not answer, lacks nothing that needs its
-// LXD: another default storage pool, key pair or server certificate.
+// needsNoLXD tells whether only records of MAAS differ from what is wanted of a finished host whose LXD
+// does not answer. Another default storage pool, key pair or server certificate needs the LXD.
 func needsNoLXD(ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) bool {
 	noted, isNoted := m.HostRecord()
 	isAsNoted := func(wanted, has string) bool { return wanted == "" || wanted == has }

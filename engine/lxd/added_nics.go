@@ -55,19 +55,32 @@ func (n nicChange) changeNICs(ctx context.Context, s *session, at location) ([]s
 	if plug, refused := errors.AsType[*plugError](err); refused && plug.hasGap {
 		changed, err = n.changeNICsNamedBy(ctx, s, at, lastFreeNIC)
 	}
-	if plug, refused := errors.AsType[*plugError](err); refused {
+	plug, refused := errors.AsType[*plugError](err)
+	switch {
+	case !refused:
+		return changed, err
+	case !plug.mayLackPort: // the VM goes on running for any other cause
+		return nil, &engine.Error{
+			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s cannot change the interfaces while the VM runs: %s", s.target.address, shortMessage(plug.Error())),
+			Hint: "Stop the VM, or restart it.", Ways: []engine.Way{engine.WayRetry}, Err: engine.ErrInvalid,
+		}
+	default:
 		return nil, &engine.RunningError{Refusal: &engine.Refusal{
 			Message: fmt.Sprintf("%s runs, and must be stopped to change its interfaces: the LXD at %s refused it with %s", at.instance, s.target.address, shortMessage(plug.Error())),
 			Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
 		}}
 	}
-	return changed, err
 }
+
+// sparePorts is the number of NICs that LXD can add to a VM while it runs: it makes so many free PCI
+// ports at the start (lxd/instance/drivers/driver_qemu.go, generateQemuConfigFile).
+const sparePorts = 4
 
 // plugError says that LXD refused to plug NICs into a running VM.
 type plugError struct {
 	error
-	hasGap bool // another name for the NIC may work
+	hasGap      bool // another name for the NIC may work
+	mayLackPort bool // the VM has more added NICs than free ports, unless it was started since
 }
 
 // changeNICsNamedBy reads the instance, and writes it if something is missing. free chooses
@@ -101,7 +114,7 @@ func (n nicChange) changeNICsNamedBy(ctx context.Context, s *session, at locatio
 	}
 	err = r.sendAll(s, path)
 	if change, refused := errors.AsType[*changeRefusedError](err); refused && mayBeBusy(change.err) && have.StatusCode != api.Stopped {
-		return nil, &plugError{err, hasGap}
+		return nil, &plugError{err, hasGap, len(addedNICs(api.Instance{Config: r.put.Config, ExpandedDevices: r.put.Devices, ExpandedConfig: r.put.Config})) > sparePorts}
 	}
 	return r.changes, err
 }

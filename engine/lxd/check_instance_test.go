@@ -25,8 +25,8 @@ func (w *composeWorld) renameInstance(t *testing.T) {
 	})
 }
 
-// TestCheckInstance: a VM is not released if its instance could not be removed afterwards.
-func TestCheckInstance(t *testing.T) {
+// TestCheckInstanceReachable: a VM is not released if its instance could not be removed afterwards.
+func TestCheckInstanceReachable(t *testing.T) {
 	t.Parallel()
 	errNoPair := errors.New("the pair is missing")
 	cases := map[string]struct {
@@ -55,14 +55,14 @@ func TestCheckInstance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.CheckInstance(t.Context(), m); errorKinds(err) != tc.want {
+			if err := c.CheckInstanceReachable(t.Context(), m); errorKinds(err) != tc.want {
 				t.Errorf("%s: got %s: %v", tc.reason, errorKinds(err), err)
 			}
 			if diff := cmp.Diff(before, w.listObjects()); diff != "" {
 				t.Errorf("%s It changed something (-before +after):\n%s", tc.reason, diff)
 			}
 			c.dialer.credentials = func(context.Context) (engine.Credentials, error) { return engine.Credentials{}, errNoPair }
-			if err := c.CheckInstance(t.Context(), m); !errors.Is(err, errNoPair) {
+			if err := c.CheckInstanceReachable(t.Context(), m); !errors.Is(err, errNoPair) {
 				t.Errorf("without the pair: got %v", err)
 			}
 		})

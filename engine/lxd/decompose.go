@@ -49,12 +49,15 @@ func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 	return nil
 }
 
-// CheckInstance implements engine.Composer. It reads the instance where MAAS turns it on and
+// CheckInstanceReachable implements engine.Composer. It reads the instance where MAAS turns it on and
 // off, and searches all hosts if it is not there.
-func (c *Composer) CheckInstance(ctx context.Context, m engine.Machine) error {
+func (c *Composer) CheckInstanceReachable(ctx context.Context, m engine.Machine) error {
 	at, err := c.locateInstance(ctx, m)
 	if err != nil {
 		return err
+	}
+	if err := c.cache.recentFailure(engine.VMHost{MachineID: at.server.MachineID, HostKey: at.server.MachineID}, c.Now()); err != nil {
+		return hostError(err, at.server.Name) // otherwise each VM on it would wait for it
 	}
 	s, done, err := c.openSession(ctx, at.server, c.Timeout)
 	if err != nil {
@@ -69,12 +72,17 @@ func (c *Composer) CheckInstance(ctx context.Context, m engine.Machine) error {
 	case !isInstanceMissing(err):
 		return hostError(s.explainError(err), at.server.Name)
 	}
-	moved, found, failure := c.findMovedInstance(ctx, at, marks)
+	c.cache.expire(c.Now(), rereadAfter)
+	all, failure := c.currentInventory(ctx)
+	if failure != nil {
+		return failure
+	}
+	moved, found, failure := all.findMovedInstance(at, marks)
 	switch {
 	case failure != nil:
 		return failure
 	case found:
-		return movedByHandError(ctx, c, m, moved)
+		return checkMovedByHand(ctx, c, m, moved)
 	case isStatus(err, http.StatusNotFound):
 		return nil
 	}

@@ -24,10 +24,14 @@ func (c *Composer) findMovedInstance(ctx context.Context, at location, marks []s
 	if err != nil {
 		return location{}, false, err
 	}
-	places := all.findLocations(at.macs, marks...)
+	return all.findMovedInstance(at, marks)
+}
+
+func (i *inventory) findMovedInstance(at location, marks []string) (found location, ok bool, err error) {
+	places := i.findLocations(at.macs, marks...)
 	switch {
 	case len(places) == 0:
-		return location{}, false, all.mayBeElsewhereError(at.instance)
+		return location{}, false, i.mayBeElsewhereError(at.instance)
 	case slices.ContainsFunc(places, at.isSameInstance):
 		return location{}, false, fmt.Errorf("the instance %s has just appeared: %w", at.instance, engine.ErrBusy)
 	case !at.hasMovedTo(places):

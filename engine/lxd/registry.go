@@ -104,12 +104,9 @@ func newServer(m engine.Machine, record engine.HostRecord, subnets []engine.Subn
 		CPUOvercommit: record.CPUOvercommit, MemoryOvercommit: record.MemoryOvercommit, DefaultStoragePool: record.DefaultStoragePool,
 	}
 	for _, b := range m.Bridges {
-		linked := func(n engine.Subnet) bool {
-			return slices.ContainsFunc(b.Links, func(l engine.InterfaceLink) bool { return l.Subnet == n.CIDR })
-		}
 		into := Bridge{Name: b.Name}
 		for _, n := range subnets {
-			if b.VLAN != 0 && n.VLAN == b.VLAN || linked(n) {
+			if b.IsOn(n) {
 				into.Subnets = append(into.Subnets, n)
 			}
 		}

@@ -84,12 +84,12 @@ func checkPowerLocation(ctx context.Context, c *Composer, systemID string, at lo
 	case m.PowerState != powerStateError:
 		return nil
 	}
-	return movedByHandError(ctx, c, m, at)
+	return checkMovedByHand(ctx, c, m, at)
 }
 
-// movedByHandError refuses a machine whose instance is elsewhere than MAAS looks for it. It is
-// nil if MAAS looks at the right place.
-func movedByHandError(ctx context.Context, c *Composer, m engine.Machine, at location) error {
+// checkMovedByHand asks MAAS where it looks for the instance of a machine, and refuses a machine
+// whose instance is elsewhere.
+func checkMovedByHand(ctx context.Context, c *Composer, m engine.Machine, at location) error {
 	power, err := c.Enlister.PowerInstanceOf(ctx, m.SystemID)
 	if err != nil {
 		return err

@@ -65,8 +65,8 @@ func composeError(err error) error {
 	return e
 }
 
-// CheckInstance implements engine.Composer. Only MAAS reaches its instances.
-func (*Hosts) CheckInstance(context.Context, engine.Machine) error { return nil }
+// CheckInstanceReachable implements engine.Composer. Only MAAS reaches its instances.
+func (*Hosts) CheckInstanceReachable(context.Context, engine.Machine) error { return nil }
 
 // Decompose implements engine.Composer. MAAS stops and deletes the instance before it
 // answers.

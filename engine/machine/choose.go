@@ -223,12 +223,18 @@ func (b *choiceSteps) checkSelector(ctx context.Context, s engine.Selector) erro
 // that no machine has is probably a typing error, so the message names it.
 func (b *choiceSteps) noMachineFitsError(ctx context.Context, s engine.Selector, ready int) error {
 	for _, tag := range s.Tags {
+		if _, isUsed := b.usedTags.Load(tag); isUsed {
+			continue
+		}
 		tagged, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{tag}})
 		if err == nil && len(tagged) == 0 {
 			return &engine.Error{
 				Type: engine.InsufficientResources, Message: fmt.Sprintf("no machine of MAAS has the tag %q, which the selector names", tag),
 				Hint: "Correct the tag, or give it to a machine in MAAS. Names of tags differ by case.",
 			}
+		}
+		if err == nil {
+			b.usedTags.Store(tag, true)
 		}
 	}
 	return &engine.Error{

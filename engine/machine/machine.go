@@ -42,7 +42,10 @@ type stepBase struct {
 	// releasesSent has, by key, the system ids of machines whose release MAAS has accepted.
 	// Another user may have such a machine before it is looked at again.
 	releasesSent *sync.Map
-	updater      *inplace.Updater
+	// usedTags has the tags that some machine had when nothing fitted a selector. They are not
+	// looked up again: that lists all machines with the tag.
+	usedTags *sync.Map
+	updater  *inplace.Updater
 }
 
 // The steps of the kind, by subject: the choice of a machine, its fixed addresses, its last
@@ -62,7 +65,7 @@ type (
 // New returns the kind Machine. It makes no call.
 func New(cfg engine.Config, in *region.Region) *Kind {
 	p := &stepBase{
-		Config: cfg, failedReleases: region.NewTries(), rescueExits: region.NewTries(), surplusLooks: region.NewTries(), claims: in.Claims, region: in, networksToRestore: new(sync.Map), releasesSent: new(sync.Map),
+		Config: cfg, failedReleases: region.NewTries(), rescueExits: region.NewTries(), surplusLooks: region.NewTries(), claims: in.Claims, region: in, networksToRestore: new(sync.Map), releasesSent: new(sync.Map), usedTags: new(sync.Map),
 		updater: inplace.New(cfg, inplace.KindTraits{Noun: "machine", HostnameField: fieldpath.New("hostname")}, in.LeavingNames),
 	}
 	return &Kind{stepBase: p, choiceSteps: choiceSteps{p}, addressSteps: addressSteps{p}, failureSteps: failureSteps{p}, releaseSteps: releaseSteps{p, failureSteps{p}, inPlaceSteps{p}}, inPlaceSteps: inPlaceSteps{p}}

@@ -129,13 +129,12 @@ func (b lxdBesideMAAS) Decompose(ctx context.Context, systemID string) error {
 	return err
 }
 
-// CheckInstance implements engine.Composer.
-func (b lxdBesideMAAS) CheckInstance(ctx context.Context, vm engine.Machine) error {
-	err := b.Composer.CheckInstance(ctx, vm)
-	if isOnlyOnMAASHost(vm, err) {
-		return b.maas.CheckInstance(ctx, vm)
+// CheckInstanceReachable implements engine.Composer.
+func (b lxdBesideMAAS) CheckInstanceReachable(ctx context.Context, vm engine.Machine) error {
+	if _, err := b.Composer.HostOf(ctx, vm); isOnlyOnMAASHost(vm, err) {
+		return b.maas.CheckInstanceReachable(ctx, vm)
 	}
-	return err
+	return b.Composer.CheckInstanceReachable(ctx, vm)
 }
 
 // HostOf implements engine.Composer.

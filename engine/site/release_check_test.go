@@ -9,7 +9,7 @@ import (
 )
 
 // TestNoReleaseWithoutLXD deletes and redeploys a VM whose LXD does not answer. MAAS does not release
-// it: it runs on.
+// it: it runs on. Nor does MAAS abort a deployment.
 func TestNoReleaseWithoutLXD(t *testing.T) {
 	t.Parallel()
 	at, s := openFleet(t, sim.VersionGone)
@@ -33,5 +33,14 @@ func TestNoReleaseWithoutLXD(t *testing.T) {
 	m, err := at.Machines.Machine(t.Context(), vm.SystemID)
 	if err != nil || m.Status != engine.StatusDeployed {
 		t.Errorf("the VM is %s: %v", m.StatusName, err)
+	}
+	if err := s.EditMachine(vm.SystemID, sim.MachineEdit{StatusName: new("Deploying")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.VMs.Delete(t.Context(), ref); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("while it is deployed, the delete failed with %v", err)
+	}
+	if n := s.Journal().Count("POST machines/{id}/ abort"); n != 0 {
+		t.Errorf("MAAS was asked %d times to abort", n)
 	}
 }

@@ -56,8 +56,8 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 // release gives the VM back. Its disks will be deleted. If the instance cannot be reached, MAAS does
 // not release it: the VM would be off, and neither deployed nor deleted.
 func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.Composer.CheckInstance(ctx, m); err != nil {
-		return resultOf(ref.Key, m), powerUnknownError(m, err)
+	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil {
+		return resultOf(ref.Key, m), unreachableError(m, err)
 	}
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
@@ -69,8 +69,8 @@ func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Ro
 
 // abort stops what MAAS does with the VM.
 func (v *deleteSteps) abort(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.Composer.CheckInstance(ctx, m); err != nil {
-		return resultOf(ref.Key, m), powerUnknownError(m, err)
+	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil {
+		return resultOf(ref.Key, m), unreachableError(m, err)
 	}
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
@@ -228,19 +228,39 @@ func (v *stepBase) syncHostOfVM(ctx context.Context, key engine.Key, m engine.Ma
 // powerUnknownError says that a VM stays because its LXD does not tell its state. The cause may
 // contain a better hint.
 func powerUnknownError(m engine.Machine, cause error) error {
-	_, refused := errors.AsType[*engine.Refusal](cause)
-	_, misconfigured := errors.AsType[*engine.SpecError](cause) // an expired key pair, for example
-	if refused || misconfigured {
+	if cause != nil && !isOfLXD(cause) {
 		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
 	}
+	return silentLXDError(m, m.Hostname+" cannot be deleted yet: its LXD must first confirm that it is off", cause)
+}
+
+// unreachableError says that MAAS does not release a VM whose instance cannot be reached.
+func unreachableError(m engine.Machine, cause error) error {
+	if !isOfLXD(cause) {
+		return fmt.Errorf("cannot delete %s, which stays %s: %w", m.Hostname, m.StatusName, cause)
+	}
+	return silentLXDError(m, fmt.Sprintf("%s cannot be deleted yet, and stays %s: its LXD cannot be used", m.Hostname, m.StatusName), cause)
+}
+
+// isOfLXD tells whether an error is about an LXD server: it does not answer, or refuses us.
+func isOfLXD(err error) bool {
+	typed, ok := errors.AsType[*engine.Error](err)
+	return ok && typed.Type == engine.HostUnavailable
+}
+
+// silentLXDError keeps a VM because of its LXD. If that LXD does not answer, it may be lost for good.
+func silentLXDError(m engine.Machine, message string, cause error) error {
 	out, ways := "Bring the host back.", []engine.Way{engine.WayRetryDelete}
-	if typed, ok := errors.AsType[*engine.Error](cause); ok && typed.Hint != "" {
+	typed, isTyped := errors.AsType[*engine.Error](cause)
+	if isTyped && typed.Hint != "" {
 		out, ways = typed.Hint, slices.Clone(typed.Ways)
 	}
+	if isTyped && typed.Host != "" && errors.Is(cause, engine.ErrUnavailable) { // not another host that may have it
+		ways = append(ways, engine.WayLoseHost)
+	}
 	return &engine.Error{
-		Type: engine.HostUnavailable, Host: m.HostName, Err: cause,
-		Message: fmt.Sprintf("%s cannot be deleted yet: its LXD must first confirm that it is off", m.Hostname),
-		Hint:    "Deleting it now could leave its instance behind. " + out, Ways: append(ways, engine.WayLoseHost),
+		Type: engine.HostUnavailable, Host: m.HostName, Err: cause, Message: message,
+		Hint: "Deleting it now could leave its instance behind. " + out, Ways: ways,
 	}
 }
 

@@ -56,7 +56,7 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 // automatic addresses. Its static links, MAC addresses and system id stay (models/node.py,
 // release_interface_config). The next steps deploy it once it is Ready.
 func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.Composer.CheckInstance(ctx, m); err != nil { // otherwise it would stay in Releasing failed
+	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil { // otherwise it would stay in Releasing failed
 		return resultOf(key, m), fmt.Errorf("cannot redeploy %s, which stays %s: %w", m.Hostname, m.StatusName, err)
 	}
 	m, err := v.updater.UnlockForChange(ctx, wantedSettingsOf(key, want), m)

@@ -66,7 +66,7 @@ func (v *stepBase) addedNIC(ctx context.Context, i engine.Interface) (engine.NIC
 
 // addedNICsUnknownError says why the added interfaces of a VM are unknown.
 func (v *stepBase) addedNICsUnknownError(ctx context.Context, m engine.Machine) error {
-	if err := v.Composer.CheckInstance(ctx, m); err != nil {
+	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil {
 		return fmt.Errorf("cannot tell which interfaces were added to %s: %w", m.Hostname, err)
 	}
 	return fmt.Errorf("the LXD of %s does not tell which interfaces were added to it: %w", m.Hostname, engine.ErrBusy)

@@ -16,16 +16,30 @@ type Place struct {
 	VLAN   int    // id of the VLAN of an interface without addresses
 }
 
-// PlaceOf is the place of the nth address of an interface, by its links.
-func PlaceOf(links []engine.InterfaceLink, vlan, n int) Place {
+// WhichAddress says which address of an interface is meant: the one at Index of Count, or the one that
+// is IP. IP is empty if the configuration had none.
+type WhichAddress struct {
+	Index, Count int
+	IP           string
+}
+
+// PlaceOf is the place of an address of an interface, by its links. An address beside the first one
+// is known by its index only if there are as many links as addresses.
+func PlaceOf(links []engine.InterfaceLink, vlan int, which WhichAddress) Place {
 	links = slices.DeleteFunc(slices.Clone(links), func(l engine.InterfaceLink) bool { return l.Subnet == "" })
+	at := slices.IndexFunc(links, func(l engine.InterfaceLink) bool { return which.IP != "" && l.IP == which.IP })
 	switch {
-	case n < len(links):
-		return Place{Subnet: links[n].Subnet}
-	case n == 0:
+	case at >= 0:
+	case which.Index > 0 && len(links) == which.Count:
+		at = which.Index
+	case which.Index > 0, which.IP != "":
+		return Place{}
+	case len(links) == 0:
 		return Place{VLAN: vlan}
+	default: // the first one with an address, if any has one
+		at = max(0, slices.IndexFunc(links, func(l engine.InterfaceLink) bool { return l.Mode != engine.LinkUp }))
 	}
-	return Place{}
+	return Place{Subnet: links[at].Subnet}
 }
 
 // isIn tells whether the place is in a subnet. Without an address, an interface is in each subnet

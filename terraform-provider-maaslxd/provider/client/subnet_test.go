@@ -49,3 +49,37 @@ func TestSameSubnet(t *testing.T) {
 		})
 	}
 }
+
+// TestPlaceOf finds the places of addresses by their links. An address that cannot be told for certain has
+// none: then a change is a change.
+func TestPlaceOf(t *testing.T) {
+	t.Parallel()
+	const a, b, c = "10.1.0.0/24", "10.2.0.0/24", "10.3.0.0/24"
+	link := func(mode, subnet, ip string) engine.InterfaceLink {
+		return engine.InterfaceLink{Mode: mode, Subnet: subnet, IP: ip}
+	}
+	none := link(engine.LinkUp, "", "")
+	cases := map[string]struct {
+		reason string
+		links  []engine.InterfaceLink
+		which  WhichAddress
+		want   Place
+	}{
+		"First":      {"Its only address.", []engine.InterfaceLink{link(engine.LinkAuto, a, "")}, WhichAddress{}, Place{Subnet: a}},
+		"SecondOf":   {"As many links as addresses.", []engine.InterfaceLink{link(engine.LinkAuto, a, ""), link(engine.LinkStatic, b, "10.2.0.9")}, WhichAddress{Index: 1, Count: 2}, Place{Subnet: b}},
+		"Shifted":    {"A link without a subnet is no address, so the index tells nothing.", []engine.InterfaceLink{none, link(engine.LinkStatic, b, ""), link(engine.LinkStatic, c, "")}, WhichAddress{Index: 1, Count: 3}, Place{}},
+		"ByIP":       {"The address tells it, wherever it is.", []engine.InterfaceLink{link(engine.LinkStatic, c, "10.3.0.9"), link(engine.LinkStatic, b, "10.2.0.9")}, WhichAddress{Index: 1, Count: 2, IP: "10.3.0.9"}, Place{Subnet: c}},
+		"OtherIP":    {"Somebody gave it another address.", []engine.InterfaceLink{link(engine.LinkStatic, c, "10.3.0.8")}, WhichAddress{IP: "10.3.0.9"}, Place{}},
+		"UpBefore":   {"The first address, not the first link.", []engine.InterfaceLink{link(engine.LinkUp, a, ""), link(engine.LinkAuto, b, "")}, WhichAddress{}, Place{Subnet: b}},
+		"NoAddress":  {"It is only on its VLAN.", []engine.InterfaceLink{none}, WhichAddress{}, Place{VLAN: 7}},
+		"SecondGone": {"It has no second address.", nil, WhichAddress{Index: 1, Count: 2}, Place{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := PlaceOf(tc.links, 7, tc.which); got != tc.want {
+				t.Errorf("%s got %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -35,13 +35,16 @@ func hostDeployAttribute() schema.Attribute {
 	})
 }
 
-// respelledNote tells which changes mean the same network.
-const respelledNote = " Another spelling of the same NIC or subnet changes nothing, also after a rename of the subnet in MAAS."
+// These notes tell which changes mean the same network.
+const (
+	respelledSubnetNote = " Another spelling of the same subnet changes nothing, also after a rename of the subnet in MAAS."
+	respelledNICNote    = " The name and the MAC address of a NIC mean the same."
+)
 
 // bridgeRemovalNote and networkRemovalNote tell what a removed line means.
 const (
-	bridgeRemovalNote  = " If you remove it, or a line in it, the host keeps its bridge." + respelledNote
-	networkRemovalNote = " If you remove it, the host keeps its interfaces." + respelledNote + " Details: [Day two](../guides/day-two.md#the-network-and-disks-of-a-machine)."
+	bridgeRemovalNote  = " If you remove it, or a line in it, the host keeps its bridge." + respelledSubnetNote
+	networkRemovalNote = " If you remove it, the host keeps its interfaces." + respelledSubnetNote + respelledNICNote + " Details: [Day two](../guides/day-two.md#the-network-and-disks-of-a-machine)."
 )
 
 func bridgeAttribute() schema.Attribute {

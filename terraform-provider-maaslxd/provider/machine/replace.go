@@ -29,8 +29,8 @@ func (p *machinePlan) planReplacement(ctx context.Context) {
 	}
 }
 
-// hadName tells whether the machine had that name before a configuration renamed it. If the line
-// hostname is gone since, another machine may have that name, and then the line names that one.
+// hadName tells whether the machine had that name before a configuration renamed it. Without the line
+// hostname, the name means this machine only if no other machine has it now.
 func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
 	if want.IsUnknown() {
 		return false

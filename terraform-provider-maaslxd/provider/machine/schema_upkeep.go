@@ -32,7 +32,7 @@ func placeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"hostname": text("Hostname of the machine in MAAS: one DNS label of lower-case letters, digits and hyphens, unique in the whole MAAS. The "+
 			"provider sets it before it deploys the machine. The installed system keeps the hostname that it was deployed with. In `machine`, keep "+
-			"the former hostname: it still names this machine. If somebody releases the machine in MAAS, it keeps `hostname`, and the next plan "+
+			"the former hostname: it still names this machine. If somebody releases the machine in MAAS, the machine keeps that hostname, and the next plan "+
 			"tells how to name it.", hostnameValidator()),
 		"domain": text("DNS domain of the machine, by name.", values.NotEmpty()),
 		"zone":   text("Availability zone to which to move the machine, by name. To choose a machine by its zone, use `selector`.", values.NotEmpty()),

@@ -200,14 +200,14 @@ func (p *vmPlan) isSameSubnet(ctx context.Context, want, had interfaceModel, now
 	if want.Subnet.MeansSame(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space) {
 		return true
 	}
-	return client.IsSameNetwork(ctx, p.listSubnets, want.network(), had.network(), placeOfAddress(now, 0))
+	return client.IsSameNetwork(ctx, p.listSubnets, want.network(), had.network(), placeOfAddress(now, client.WhichAddress{IP: had.IP.Canonical()}))
 }
 
-// placeOfAddress is the place of the nth address of an interface.
-func placeOfAddress(now func() engine.MachineInterface, n int) func() client.Place {
+// placeOfAddress is the place of an address of an interface.
+func placeOfAddress(now func() engine.MachineInterface, which client.WhichAddress) func() client.Place {
 	return func() client.Place {
 		i := now()
-		return client.PlaceOf(i.Links, i.VLAN, n)
+		return client.PlaceOf(i.Links, i.VLAN, which)
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel,
 	}
 	for n, w := range wanted {
 		b := before[n]
-		if !client.IsSameSubnet(ctx, p.listSubnets, w.Subnet, b.Subnet, placeOfAddress(now, n+1)) || !w.IP.MeansSame(b.IP) || !isSameMode(w.Mode, b.Mode, b.IP) {
+		if !client.IsSameSubnet(ctx, p.listSubnets, w.Subnet, b.Subnet, placeOfAddress(now, client.WhichAddress{Index: n + 1, Count: len(before) + 1, IP: b.IP.Canonical()})) || !w.IP.MeansSame(b.IP) || !isSameMode(w.Mode, b.Mode, b.IP) {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"net/netip"
 	"reflect"
 	"slices"
 
@@ -43,7 +44,7 @@ func (p MachineNetwork) isSameInterface(ctx context.Context, want, had engine.Ne
 	}
 	for n, w := range want.Links {
 		b := had.Links[n]
-		if !p.isSameSubnet(ctx, w.Subnet, b.Subnet, p.placeOf(want.Name, n)) {
+		if !p.isSameSubnet(ctx, w.Subnet, b.Subnet, p.placeOf(want.Name, client.WhichAddress{Index: n, Count: len(had.Links), IP: addressText(b.IP)})) {
 			return false
 		}
 		if w.Subnet = b.Subnet; w != b {
@@ -60,7 +61,7 @@ func (p MachineNetwork) IsSameBridge(ctx context.Context, want, had *engine.Brid
 	if want == nil || had == nil || want.Name != had.Name {
 		return want == had
 	}
-	return (want.NIC == had.NIC || p.isOnNIC(*want)) && p.isSameSubnet(ctx, want.Subnet, had.Subnet, p.placeOf(want.Name, 0))
+	return (want.NIC == had.NIC || p.isOnNIC(*want)) && p.isSameSubnet(ctx, want.Subnet, had.Subnet, p.placeOf(want.Name, client.WhichAddress{}))
 }
 
 // isOnNIC tells whether the bridge is on the wanted NIC now.
@@ -83,12 +84,20 @@ func (p MachineNetwork) nicNames(texts []string) []string {
 	return names
 }
 
-// placeOf is the place of the nth address of an interface.
-func (p MachineNetwork) placeOf(name string, n int) func() client.Place {
+// placeOf is the place of an address of an interface.
+func (p MachineNetwork) placeOf(name string, which client.WhichAddress) func() client.Place {
 	return func() client.Place {
 		i := p.interfaceNamed(name)
-		return client.PlaceOf(i.Links, i.VLAN, n)
+		return client.PlaceOf(i.Links, i.VLAN, which)
 	}
+}
+
+// addressText is the text of an address; empty: there is none.
+func addressText(ip netip.Addr) string {
+	if !ip.IsValid() {
+		return ""
+	}
+	return ip.String()
 }
 
 // interfaceNamed is the bond, VLAN interface or bridge of that name; the zero value: there is
