@@ -27,6 +27,7 @@ func (c *Composer) findMovedInstance(ctx context.Context, at location, marks []s
 	return all.findMovedInstance(at, marks)
 }
 
+// findMovedInstance is that of the Composer, in an inventory as it is.
 func (i *inventory) findMovedInstance(at location, marks []string) (found location, ok bool, err error) {
 	places := i.findLocations(at.macs, marks...)
 	switch {
