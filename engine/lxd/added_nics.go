@@ -114,7 +114,7 @@ func (n nicChange) changeNICsNamedBy(ctx context.Context, s *session, at locatio
 	}
 	err = r.sendAll(s, path)
 	if change, refused := errors.AsType[*changeRefusedError](err); refused && mayBeBusy(change.err) && have.StatusCode != api.Stopped {
-		return nil, &plugError{err, hasGap, len(addedNICs(api.Instance{Config: r.put.Config, ExpandedDevices: r.put.Devices, ExpandedConfig: r.put.Config})) > sparePorts}
+		return nil, &plugError{err, hasGap, len(addedNICs(api.Instance{Config: r.put.Config, Devices: r.put.Devices})) > sparePorts}
 	}
 	return r.changes, err
 }

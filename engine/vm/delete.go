@@ -228,7 +228,9 @@ func (v *stepBase) syncHostOfVM(ctx context.Context, key engine.Key, m engine.Ma
 // powerUnknownError says that a VM stays because its LXD does not tell its state. The cause may
 // contain a better hint.
 func powerUnknownError(m engine.Machine, cause error) error {
-	if cause != nil && !isOfLXD(cause) {
+	_, refused := errors.AsType[*engine.Refusal](cause)
+	_, misconfigured := errors.AsType[*engine.SpecError](cause) // an expired key pair, for example
+	if refused || misconfigured {
 		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
 	}
 	return silentLXDError(m, m.Hostname+" cannot be deleted yet: its LXD must first confirm that it is off", cause)
@@ -255,7 +257,7 @@ func silentLXDError(m engine.Machine, message string, cause error) error {
 	if isTyped && typed.Hint != "" {
 		out, ways = typed.Hint, slices.Clone(typed.Ways)
 	}
-	if isTyped && typed.Host != "" && errors.Is(cause, engine.ErrUnavailable) { // not another host that may have it
+	if errors.Is(cause, engine.ErrUnavailable) && (!isTyped || typed.Host != "") { // not another host that may have it
 		ways = append(ways, engine.WayLoseHost)
 	}
 	return &engine.Error{
