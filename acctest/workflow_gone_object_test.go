@@ -80,7 +80,7 @@ func TestAccGoneDestroyLXDUnreachable(t *testing.T) {
 		}
 	}
 	setCondition(sim.ConditionUnreachable)
-	w.wantCommandFailure(t, "VM web is not gone yet web cannot be deleted yet: its LXD must first confirm that it is off If the LXD is lost for good", "destroy", "-auto-approve", "-no-color", "-target="+vmAddress)
+	w.wantCommandFailure(t, "VM web is not gone yet web cannot be deleted yet, and stays Deployed: its LXD cannot be used If the LXD is lost for good", "destroy", "-auto-approve", "-no-color", "-target="+vmAddress)
 	if now := x.findMachine(t, "web"); now.StatusName != "Deployed" || now.PowerState != "on" {
 		t.Errorf("it is %s and %s", now.StatusName, now.PowerState)
 	}

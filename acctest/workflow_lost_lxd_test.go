@@ -52,7 +52,8 @@ func TestAccWorkflowLostLXD(t *testing.T) {
 		if got := x.statusOf("node2"); got != "Deployed" {
 			t.Errorf("the other VM host is %s", got)
 		}
-		if err := x.checkReady("node1")(nil); err != nil {
+		w.run(t, "destroy", "-auto-approve", "-no-color") // what the state still has
+		if err := x.checkReady("node1", "node2")(nil); err != nil {
 			t.Error(err)
 		}
 		left := slices.ContainsFunc(x.machines(), func(m sim.Machine) bool { return m.Hostname == "web" })
