@@ -128,7 +128,12 @@ type MachineBridge struct {
 // IsOn tells whether VMs on the bridge are on a subnet: that of its VLAN, or one that it is linked to.
 // A bridge without an address is on all subnets of its VLAN.
 func (b MachineBridge) IsOn(s Subnet) bool {
-	return b.VLAN != 0 && b.VLAN == s.VLAN || slices.ContainsFunc(b.Links, func(l InterfaceLink) bool { return l.Subnet == s.CIDR })
+	return b.VLAN != 0 && b.VLAN == s.VLAN || s.IsLinkedBy(b.Links)
+}
+
+// IsLinkedBy tells whether one of the links is to the subnet.
+func (s Subnet) IsLinkedBy(links []InterfaceLink) bool {
+	return slices.ContainsFunc(links, func(l InterfaceLink) bool { return l.Subnet == s.CIDR })
 }
 
 // InterfaceLink ties an interface to a subnet.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,7 +68,7 @@ func (f contextReleasingServer) ValidateResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	resp, err := callReleasingContext(ctx, req, f.frameworkServer.ValidateResourceConfig)
-	if err == nil && resp != nil && len(resp.Diagnostics) > 0 {
+	if err == nil && resp != nil && slices.ContainsFunc(resp.Diagnostics, isError) {
 		resp.Diagnostics = explainNumbers(ctx, f.typed()[req.TypeName], req.Config, resp.Diagnostics)
 	}
 	return resp, err

@@ -41,7 +41,7 @@ func typedSchemas(p framework.Provider) map[string]typedSchema {
 // 64 bits: it calls them a defect of the provider. The other diagnostics stay. An attribute with such
 // a number has no other error: the framework does not validate what it cannot convert.
 func explainNumbers(ctx context.Context, schema typedSchema, config *tfprotov6.DynamicValue, found []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
-	if schema == nil || config == nil || !slices.ContainsFunc(found, isError) {
+	if schema == nil || config == nil {
 		return found
 	}
 	value, err := config.Unmarshal(schema.Type().TerraformType(ctx))

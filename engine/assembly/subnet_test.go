@@ -42,18 +42,31 @@ func TestSubnetOf(t *testing.T) {
 	}
 }
 
-// TestDetachedSubnet: an operator detaches the host from a subnet just after it was read. MAAS refuses
-// the VM without a word about the interface, and the error names it.
-func TestDetachedSubnet(t *testing.T) {
+// worldWithDarkSubnet is the world with a second subnet, to which the VM host is attached, too.
+func worldWithDarkSubnet() sim.Model {
 	m := world()
 	m.Subnets = append(m.Subnets, sim.SubnetModel{Name: "dark", CIDR: "10.78.0.0/24"})
 	m.Hosts[0].Subnets = nil // all
+	return m
+}
+
+// vmSpecOnDark is a VM with an interface on each subnet.
+func vmSpecOnDark() engine.VMSpec {
+	spec := webVMSpec()
+	spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan"}, {Name: "side", Subnet: "dark"}}
+	return spec
+}
+
+// TestDetachedSubnet: an operator detaches the host from a subnet just after it was read. MAAS refuses
+// the VM without a word about the interface, and the error names it.
+func TestDetachedSubnet(t *testing.T) {
+	m := worldWithDarkSubnet()
 	synctest.Test(t, func(t *testing.T) {
 		r := inMemoryOf(t, m)
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 		onDark := func(name string) engine.VMSpec {
-			spec := webVMSpec()
-			spec.Name, spec.Interfaces = name, []engine.Interface{{Name: "eth0", Subnet: "lan"}, {Name: "side", Subnet: "dark"}}
+			spec := vmSpecOnDark()
+			spec.Name = name
 			return spec
 		}
 		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, onDark("web-1"))); err != nil {
@@ -79,9 +92,7 @@ func TestDetachedSubnet(t *testing.T) {
 // TestUnlinkedSubnet: an interface of the host is on the VLAN of a subnet, and MAAS lists no link to it.
 // MAAS may know more, so it is asked to make the VM there.
 func TestUnlinkedSubnet(t *testing.T) {
-	m := world()
-	m.Subnets = append(m.Subnets, sim.SubnetModel{Name: "dark", CIDR: "10.78.0.0/24"})
-	m.Hosts[0].Subnets = nil // all
+	m := worldWithDarkSubnet()
 	synctest.Test(t, func(t *testing.T) {
 		r := inMemoryOf(t, m)
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
@@ -93,9 +104,7 @@ func TestUnlinkedSubnet(t *testing.T) {
 				unlinked++
 			}
 		}
-		spec := webVMSpec()
-		spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan"}, {Name: "side", Subnet: "dark"}}
-		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, spec)); err != nil || unlinked == 0 {
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, vmSpecOnDark())); err != nil || unlinked == 0 {
 			t.Errorf("%d links were removed: %v", unlinked, err)
 		}
 	})

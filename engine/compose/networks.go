@@ -101,12 +101,9 @@ func (f *Finder) readHostNetworks(ctx context.Context, hosts ...engine.VMHost) (
 func (r hostAttachments) subnetsOf(h engine.VMHost, bridge string) []engine.Subnet {
 	m := r.machines[h.MachineID]
 	return slices.DeleteFunc(slices.Clone(r.subnets), func(s engine.Subnet) bool {
-		isLinked := func(links []engine.InterfaceLink) bool {
-			return slices.ContainsFunc(links, func(l engine.InterfaceLink) bool { return l.Subnet == s.CIDR })
-		}
 		if h.MAASMakesVMs() {
-			return !slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return isLinked(i.Links) }) &&
-				!slices.ContainsFunc(m.Children, func(i engine.ChildInterface) bool { return isLinked(i.Links) })
+			return !slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return s.IsLinkedBy(i.Links) }) &&
+				!slices.ContainsFunc(m.Children, func(i engine.ChildInterface) bool { return s.IsLinkedBy(i.Links) })
 		}
 		return !slices.ContainsFunc(m.Bridges, func(b engine.MachineBridge) bool {
 			return (bridge == "" || b.Name == bridge) && b.IsOn(s)

@@ -53,13 +53,9 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 	return actionsIn(situationOf(m, false)).delete.step(v, ctx, ref, row, m)
 }
 
-// release gives the VM back. Its disks will be deleted. If the instance cannot be reached, MAAS does
-// not release it: the VM would be off, and neither deployed nor deleted.
+// release gives the VM back. Its disks will be deleted.
 func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil {
-		return resultOf(ref.Key, m), unreachableError(m, err)
-	}
-	if err := v.markRowLeaving(ctx, ref, row); err != nil {
+	if err := v.beginStop(ctx, ref, row, m); err != nil {
 		return resultOf(ref.Key, m), err
 	}
 	return v.requestStop(ctx, ref.Key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
@@ -69,10 +65,7 @@ func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Ro
 
 // abort stops what MAAS does with the VM.
 func (v *deleteSteps) abort(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil {
-		return resultOf(ref.Key, m), unreachableError(m, err)
-	}
-	if err := v.markRowLeaving(ctx, ref, row); err != nil {
+	if err := v.beginStop(ctx, ref, row, m); err != nil {
 		return resultOf(ref.Key, m), err
 	}
 	return v.requestStop(ctx, ref.Key, m, m, "abort", v.Machines.Abort)
@@ -98,6 +91,15 @@ func (v *deleteSteps) powerOffAndDelete(ctx context.Context, ref engine.Ref, row
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
+}
+
+// beginStop prepares that MAAS releases or aborts a VM. If the instance cannot be reached, that is an
+// error: the VM would be off, and neither deployed nor deleted.
+func (v *deleteSteps) beginStop(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) error {
+	if err := v.Composer.CheckInstanceReachable(ctx, m); err != nil {
+		return unreachableError(m, err)
+	}
+	return v.markRowLeaving(ctx, ref, row)
 }
 
 // markRowLeaving marks the row of a VM as being deleted.

@@ -16,10 +16,8 @@ func (v *interfaceSteps) changeInterfaces(ctx context.Context, key engine.Key, w
 	if len(want.AddedInterfaces)+len(want.RemovedInterfaces) == 0 {
 		return m, nil
 	}
-	if v.wantsNICChange(ctx, want, m) {
-		if err := checkLock(want, m); err != nil {
-			return m, err
-		}
+	if err := checkLock(want, m); err != nil && v.wantsNICChange(ctx, want, m) {
+		return m, err
 	}
 	change := engine.InterfaceChange{Key: key, Removed: want.RemovedInterfaces}
 	for _, i := range want.AddedInterfaces {
@@ -42,11 +40,8 @@ func (v *interfaceSteps) changeInterfaces(ctx context.Context, key engine.Key, w
 	return m, nil
 }
 
-// wantsNICChange reports whether a locked VM lacks a wanted NIC, or has one to remove.
+// wantsNICChange reports whether a VM lacks a wanted NIC, or has one to remove.
 func (v *interfaceSteps) wantsNICChange(ctx context.Context, want engine.VMSpec, m engine.Machine) bool {
-	if !m.Locked {
-		return false // the lock is all that the answer is for
-	}
 	have := v.Composer.CompleteMachine(ctx, m).AddedNICs
 	isMissing := func(i engine.Interface) bool { _, has := have[i.Name]; return !has }
 	return len(want.RemovedInterfaces) > 0 || slices.ContainsFunc(want.AddedInterfaces, isMissing)

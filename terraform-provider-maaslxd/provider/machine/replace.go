@@ -92,10 +92,14 @@ func (p *machinePlan) changesAddresses(ctx context.Context) bool {
 	for _, i := range p.state.interfaces(ctx, p.diags) {
 		had[i.IP.Canonical()] = i
 	}
+	present := sync.OnceValue(func() engine.Machine {
+		m, _ := p.readMachine(ctx, p.state.ID.ValueString()) // without an answer, only equal texts are the same
+		return m
+	})
 	want := p.plan.interfaces(ctx, p.diags)
 	for _, label := range sortedLabels(want) {
 		before, found := had[want[label].IP.Canonical()]
-		if !found || !p.isSameInterface(ctx, want[label], before) {
+		if !found || !p.isSameInterface(ctx, want[label], before, present) {
 			return true
 		}
 	}
@@ -103,11 +107,8 @@ func (p *machinePlan) changesAddresses(ctx context.Context) bool {
 }
 
 // isSameInterface tells whether two values of one address mean the same, if both are set.
-func (p *machinePlan) isSameInterface(ctx context.Context, want, had interfaceModel) bool {
-	present := sync.OnceValue(func() engine.Machine {
-		m, _ := p.readMachine(ctx, p.state.ID.ValueString()) // without an answer, only equal texts are the same
-		return m
-	})
+// present is the machine now.
+func (p *machinePlan) isSameInterface(ctx context.Context, want, had interfaceModel, present func() engine.Machine) bool {
 	isSameNIC := want.NIC.IsNull() || had.NIC.IsNull() || want.NIC.Equal(had.NIC) ||
 		client.NICName(present(), want.NIC.ValueString()) == client.NICName(present(), had.NIC.ValueString())
 	place := func() client.Place { return placeOfAddress(present(), had.IP.Canonical()) }
@@ -123,10 +124,5 @@ func placeOfAddress(m engine.Machine, ip string) client.Place {
 	for _, c := range m.Children {
 		links = append(links, c.Links...)
 	}
-	for _, l := range links {
-		if l.IP == ip && l.Subnet != "" {
-			return client.Place{Subnet: l.Subnet}
-		}
-	}
-	return client.Place{}
+	return client.PlaceOf(links, 0, client.WhichAddress{IP: ip})
 }
