@@ -311,9 +311,10 @@ func TestAccHostAddressCorrected(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t)
 	x.makeLXDTrustNewKey(t, "stray")
-	config := func(address string) string {
-		return x.config(vmHost("kvm", fmt.Sprintf("address = %q", address), `adopt_existing_vms = true`, `timeouts = { create = "3s" }`))
+	config := func(address string, more ...string) string {
+		return x.config(vmHost("kvm", append(more, fmt.Sprintf("address = %q", address), `adopt_existing_vms = true`)...))
 	}
+	const short = `timeouts = { create = "3s" }`
 	setCondition := func(c sim.Condition) {
 		t.Helper()
 		if err := x.simulatorOrSkip().SetLXDCondition("stray", c); err != nil {
@@ -321,7 +322,7 @@ func TestAccHostAddressCorrected(t *testing.T) {
 		}
 	}
 	setCondition(sim.ConditionUnreachable)
-	w := newWorkspace(t, config("10.200.0.9"))
+	w := newWorkspace(t, config("10.200.0.9", short))
 	apply := func(want string) {
 		t.Helper()
 		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
@@ -330,7 +331,7 @@ func TestAccHostAddressCorrected(t *testing.T) {
 		}
 	}
 	apply("MAAS cannot use the LXD of kvm yet")
-	w.configure(t, config("10.200.0.10"))
+	w.configure(t, config("10.200.0.10", short))
 	apply(`address: a former run registered VM host kvm by the address https://10.200.0.9:8443 and the address is https://10.200.0.10:8443 now Delete VM host kvm in MAAS`)
 	w.configure(t, config("10.200.0.9"))
 	setCondition(sim.ConditionOK)

@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
@@ -213,4 +214,36 @@ func TestAccGoneSilent(t *testing.T) {
 	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAccWorkflowFailedUpdateKeepsDisks lets updates fail after LXD gave a VM disks that MAAS does not
+// know. The state keeps them, and has the disk that a failed update made.
+func TestAccWorkflowFailedUpdateKeepsDisks(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	const root, data1, data2 = `root = { size_gb = 8 }`, `, data1 = { size_gb = 2 }`, `, data2 = { size_gb = 3 }`
+	const refused = `config = { "boot.mode" = "bios" }` // the LXD is too old for it
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	configure := func(disks string, more ...string) {
+		t.Helper()
+		w.configure(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web", append(more, `disks = { `+disks+` }`)...)))
+	}
+	configure(root + data1)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for _, disks := range []string{root + data1, root + data1 + data2} {
+		configure(disks, refused)
+		w.wantCommandFailure(t, `does not have "boot.mode"`, "apply", "-auto-approve", "-no-color")
+		configure(disks)
+		if out := w.run(t, "plan", "-no-color"); strings.Contains(out, "disks ") {
+			t.Errorf("the state has other disks than the VM:\n%s", out)
+		}
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.wantEmptyPlan(t)
+	}
+	configure(root)
+	if out := w.run(t, "plan", "-no-color"); !strings.Contains(out, "must be replaced") {
+		t.Errorf("want a new VM for two disks less, got:\n%s", out)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -63,6 +63,38 @@ func TestAccWorkflowLostLXD(t *testing.T) {
 	})
 }
 
+// TestAccWorkflowForeignLXD gives up a VM host, with its VM, at whose address another LXD answers. Its
+// destroy is refused before.
+func TestAccWorkflowForeignLXD(t *testing.T) {
+	t.Parallel()
+	targets := map[string]func(*testing.T) *metalTarget{
+		"MAAS": func(t *testing.T) *metalTarget { return newMetalTarget(t, listenOnLoopback) },
+		"LXD":  func(t *testing.T) *metalTarget { return newTargetWithoutVMHosts(t) },
+	}
+	for composer, newTarget := range targets {
+		t.Run(composer, func(t *testing.T) {
+			t.Parallel()
+			x := newTarget(t)
+			body := func(more ...string) string { return x.configReachingLXD(hostOnNode1(more...) + vmOnTestHost("web")) }
+			w := newWorkspace(t, body())
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if _, err := x.simulatorOrSkip().RenewCertificate("node1"); err != nil {
+				t.Fatal(err)
+			}
+			w.wantCommandFailure(t, `shows the certificate`, "destroy", "-auto-approve", "-no-color")
+			w.configure(t, body(`force_destroy = true`))
+			w.run(t, "apply", "-auto-approve", "-no-color", "-target="+hostAddress)
+			if composer == "LXD" || isLXDColumn() { // MAAS deletes its VMs before
+				w.run(t, "state", "rm", "maaslxd_vm.test")
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color", "-target="+hostAddress)
+			if err := x.checkReady("node1")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestAccWorkflowSilentLXDUpdate changes a VM host while its LXD does not answer. What only MAAS keeps
 // is changed at once. What the LXD must confirm waits for it, and the error says so.
 func TestAccWorkflowSilentLXDUpdate(t *testing.T) {

@@ -43,7 +43,7 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 	}
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot take over a "+values.MovedObjectText(req), diagnostics.Sentence(err.Error())+
-			" Remove the moved block. If it is an LXD VM host of MAAS, remove the resource from the state with a removed block, and import it. "+
+			" Remove the moved block. If it is an LXD VM host of MAAS, remove it from the state with terraform state rm, and import it. "+
 			hostImportUsage)
 		return
 	}
@@ -75,7 +75,7 @@ func movedHostError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
 		Hint: "Nothing was changed. Remove the moved block to keep the " + canonicalHostType +
-			" as it was. If MAAS has the VM host by another id, remove the resource from the state with a removed block, and import it. " +
+			" as it was. If MAAS has the VM host by another id, remove it from the state with terraform state rm, and import it. " +
 			hostImportUsage,
 		Err: engine.ErrConflict,
 	}

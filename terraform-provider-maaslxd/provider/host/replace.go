@@ -36,7 +36,7 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		case !rule.replaces:
 		case rule.unreadable && p.private.Imported:
 			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
-				"Nothing tells how the imported host %s was set up, so the provider takes %s from the configuration. The host is not changed.", p.state.Name.ValueString(), rule.attribute))
+				"Nothing tells how VM host %s was set up, so the provider takes %s from the configuration. The VM host is not changed.", p.state.Name.ValueString(), rule.attribute))
 		default:
 			p.replace.Append(at)
 		}

@@ -90,7 +90,7 @@ func (m VM) refusalError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
 		Hint: "Nothing was changed. Check that api_url is the MAAS of this state. Remove the moved block to keep the " + m.Kind +
-			" as it was. If MAAS has the VM by another name, remove the resource from the state with a removed block, and import the VM. " +
+			" as it was. If MAAS has the VM by another name, remove the " + m.Kind + " from the state with terraform state rm, and import the VM. " +
 			ImportUsage,
 		Err: engine.ErrConflict,
 	}

@@ -54,7 +54,7 @@ func ReadVM(req resource.MoveStateRequest, diags *diag.Diagnostics) *VM {
 	}
 	if err != nil {
 		diags.AddError("Cannot take over a "+values.MovedObjectText(req), diagnostics.Sentence(err.Error())+
-			" Remove the moved block. If it is a VM of MAAS, remove the resource from the state with a removed block, and import the VM. "+
+			" Remove the moved block. If it is a VM of MAAS, remove it from the state with terraform state rm, and import the VM. "+
 			ImportUsage)
 		return nil
 	}

@@ -102,7 +102,8 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 // refreshUnfinished records in the state how far a failed update came. The state keeps a lock
 // and a power that it or the plan sets. It keeps the tags of both, so that the provider still
 // manages those on the VM. deploy is that of the plan if its deployment has begun. Otherwise
-// it stays as it was, so that taking the change back replaces nothing.
+// it stays as it was, so that taking the change back replaces nothing. disks are those of the
+// plan if the VM has got one of them.
 func (m *vmModel) refreshUnfinished(ctx context.Context, plan vmModel, spec engine.VMSpec, added []string, vm engine.VM, diags *diag.Diagnostics) {
 	m.Tags = values.UnionTags(plan.Tags, m.Tags)
 	m.Annotations = values.UnionAnnotations(plan.Annotations, m.Annotations)
@@ -115,6 +116,9 @@ func (m *vmModel) refreshUnfinished(ctx context.Context, plan vmModel, spec engi
 	}
 	if spec.Installation == "" || vm.Status == engine.StatusDeployed && engine.InstallationIn(vm.Description) == spec.Installation {
 		m.Deploy = plan.Deploy
+	}
+	if have := len(m.disks(ctx, diags)); len(vm.Disks) > have && len(plan.disks(ctx, diags)) > have {
+		m.Disks = plan.Disks
 	}
 	m.dropLostInterfaces(ctx, added, vm, diags)
 	m.refresh(ctx, vm, diags)
@@ -184,6 +188,7 @@ func (m *vmModel) refreshDisks(ctx context.Context, vm engine.VM, diags *diag.Di
 	for name, found := range matchDisks(have, vm.Disks) {
 		d := have[name]
 		d.SizeGB = types.Int64Value(found.SizeGB)
+		values.FillString(&d.Pool, found.Pool)
 		if d.Pool.ValueString() == "" && found.Pool != "" {
 			d.Pool = types.StringValue(found.Pool)
 		}

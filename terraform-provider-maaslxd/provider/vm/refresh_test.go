@@ -338,6 +338,43 @@ func TestRefreshHalfway(t *testing.T) {
 	}
 }
 
+// TestRefreshHalfwayDisks checks the disks in the state after a failed update that was to add one.
+func TestRefreshHalfwayDisks(t *testing.T) {
+	t.Parallel()
+	disk := func(gb int) object { return object{"size_gb": gb, "pool": "default"} }
+	seen := func(sizes ...int64) (found []engine.MachineDisk) {
+		for _, gb := range sizes {
+			found = append(found, engine.MachineDisk{SizeGB: gb, Pool: "default"})
+		}
+		return found
+	}
+	before := object{"root": disk(8), "data1": disk(2)}
+	planned := object{"root": disk(8), "data1": disk(2), "data2": disk(3)}
+	cases := map[string]struct {
+		reason string
+		found  []engine.MachineDisk
+		want   object
+	}{
+		"Added":     {"LXD made the disk before the update failed.", seen(8, 2, 3), planned},
+		"NotAdded":  {"The update failed before.", seen(8, 2), before},
+		"Unknown":   {"Nobody tells the disks.", nil, before},
+		"Strangers": {"A disk more than the plan has is somebody else's.", seen(8, 2, 3, 4), planned},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			got, vm := modelOf(t, readyState.WithChanges(object{"disks": before})), deployedVM()
+			vm.Disks = tc.found
+			got.refreshUnfinished(t.Context(), modelOf(t, readyState.WithChanges(object{"disks": planned})), engine.VMSpec{Resize: true}, nil, vm, &diags)
+			want := modelOf(t, readyState.WithChanges(object{"disks": tc.want}))
+			if diags.HasError() || !got.Disks.Equal(want.Disks) {
+				t.Errorf("%s\ngot %s %s, want %s", tc.reason, got.Disks, providertest.DescribeDiagnostics(diags), want.Disks)
+			}
+		})
+	}
+}
+
 // TestRefreshHalfwayRedeployed checks a failed redeployment with another image. Only a
 // deployed image is in the state, so that taking the change back replaces nothing.
 func TestRefreshHalfwayRedeployed(t *testing.T) {

@@ -163,7 +163,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		case !rule.replaces:
 		case rule.unreadable && p.private.Imported:
 			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
-				"MAAS does not report %s of the imported VM %s, so the provider takes the value of the configuration. The VM is not changed.",
+				"MAAS does not report %s of VM %s, so the provider takes the value of the configuration. The VM is not changed.",
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
@@ -336,7 +336,7 @@ func (p *vmPlan) reinstallReason(ctx context.Context) string {
 // deploy. A forgotten block must not destroy the VM.
 func warnDeployForgotten(name, image string, diags *diag.Diagnostics) {
 	diags.AddAttributeWarning(path.Root("deploy"), "Taken over as it is installed", fmt.Sprintf(
-		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed. From then on the provider does not manage its "+
+		"VM %s is deployed, and the configuration has no deploy. The VM is not changed. From then on the provider does not manage its "+
 			"installation, and adding deploy later replaces the VM. To manage it, write deploy with the image %q.", name, image))
 }
 

@@ -52,12 +52,34 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), "VM "+spec.Name, err)
 	if vm.SystemID != "" {
+		vm = r.observeAfterFailure(ctx, n, vm)
 		state.refreshUnfinished(ctx, plan, spec, n.AddedInterfaces, vm, diags)
+		if len(vm.Disks) > 0 {
+			n.ResizedInLXD = sizeGivenInLXD(ctx, state, spec, n, diags)
+		}
 		saveState(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.afterFailedUpdate(plan, ref, vm)
 		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.IsProtectedAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
 		writePrivateState(ctx, resp.Private, n, diags)
 	}
+}
+
+// observeAfterFailure adds to a VM whose update failed what LXD tells of it. MAAS alone shows the
+// size as of the last commissioning. Without LXD's word, the size is unknown, and the state keeps
+// the disks that it has.
+func (r *vmResource) observeAfterFailure(ctx context.Context, n privateState, vm engine.VM) engine.VM {
+	inLXD, err := r.makesVMsInLXD(ctx)
+	if err == nil && !inLXD && n.ResizedInLXD == nil {
+		return vm
+	}
+	if err == nil && inLXD {
+		if seen, err := r.observeVM(ctx, vm.SystemID); err == nil {
+			vm.Machine = seen.Machine
+			return vm
+		}
+	}
+	vm.Cores, vm.MemoryMiB, vm.Disks = 0, 0, nil
+	return vm
 }
 
 // unlessIgnored is the configuration without what ignore_changes names.
