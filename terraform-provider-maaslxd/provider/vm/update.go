@@ -52,11 +52,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), "VM "+spec.Name, err)
 	if vm.SystemID != "" {
-		vm = r.observeAfterFailure(ctx, n, vm)
-		state.refreshUnfinished(ctx, plan, spec, n.AddedInterfaces, vm, diags)
-		if len(vm.Disks) > 0 {
-			n.ResizedInLXD = sizeGivenInLXD(ctx, state, spec, n, diags)
-		}
+		vm, n = refreshAfterFailure(ctx, r, plan, &state, spec, n, vm, diags)
 		saveState(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.afterFailedUpdate(plan, ref, vm)
 		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.IsProtectedAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
@@ -64,10 +60,21 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 }
 
+// refreshAfterFailure records in the state and the notes how far a failed update came, and returns
+// the VM as MAAS and LXD show it.
+func refreshAfterFailure(ctx context.Context, r *vmResource, plan vmModel, state *vmModel, spec engine.VMSpec, n privateState, vm engine.VM, diags *diag.Diagnostics) (engine.VM, privateState) {
+	vm = observeAfterFailure(ctx, r, n, vm)
+	state.refreshUnfinished(ctx, plan, spec, n.AddedInterfaces, vm, diags)
+	if len(vm.Disks) > 0 { // otherwise nobody tells the size
+		n.ResizedInLXD = sizeGivenInLXD(ctx, *state, spec, n, diags)
+	}
+	return vm, n
+}
+
 // observeAfterFailure adds to a VM whose update failed what LXD tells of it. MAAS alone shows the
 // size as of the last commissioning. Without LXD's word, the size is unknown, and the state keeps
 // the disks that it has.
-func (r *vmResource) observeAfterFailure(ctx context.Context, n privateState, vm engine.VM) engine.VM {
+func observeAfterFailure(ctx context.Context, r *vmResource, n privateState, vm engine.VM) engine.VM {
 	inLXD, err := r.makesVMsInLXD(ctx)
 	if err == nil && !inLXD && n.ResizedInLXD == nil {
 		return vm
