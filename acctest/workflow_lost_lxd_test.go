@@ -32,13 +32,13 @@ func forEachComposer(t *testing.T, story func(t *testing.T, x *metalTarget, conf
 }
 
 // TestAccWorkflowLostLXD gives up a VM host whose LXD is lost for good, with its VM. A destroy of the
-// VM says how, and that works: the state forgets the VM, and the destroy of the VM host releases the
+// VM says how, and that works: the state forgets the VM, and an apply without both releases the
 // machine. Another VM host stays.
 func TestAccWorkflowLostLXD(t *testing.T) {
 	t.Parallel()
 	forEachComposer(t, func(t *testing.T, x *metalTarget, config func(string) string, inLXD bool) {
+		other := strings.Replace(vmHost("kvm2", `machine = "node2"`, deployNoble), `"test"`, `"other"`, 1)
 		body := func(more ...string) string {
-			other := strings.Replace(vmHost("kvm2", `machine = "node2"`, deployNoble), `"test"`, `"other"`, 1)
 			return config(hostOnNode1(more...) + other + vmOnTestHost("web", `timeouts = { delete = "5s" }`))
 		}
 		w := newWorkspace(t, body())
@@ -46,9 +46,10 @@ func TestAccWorkflowLostLXD(t *testing.T) {
 		x.stopLXD(t, "node1")
 		w.configure(t, body(`force_destroy = true`))
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.wantCommandFailure(t, `web cannot be deleted yet If the LXD is lost for good force_destroy = true terraform state rm terraform destroy -target`, "destroy", "-auto-approve", "-no-color", "-target=maaslxd_vm.test")
+		w.wantCommandFailure(t, `web cannot be deleted yet If the LXD is lost for good force_destroy = true terraform state rm remove the VM host and its VMs from the configuration`, "destroy", "-auto-approve", "-no-color", "-target=maaslxd_vm.test")
 		w.run(t, "state", "rm", "maaslxd_vm.test")
-		w.run(t, "destroy", "-auto-approve", "-no-color", "-target="+hostAddress)
+		w.configure(t, config(other))
+		w.run(t, "apply", "-auto-approve", "-no-color")
 		if got := x.statusOf("node2"); got != "Deployed" {
 			t.Errorf("the other VM host is %s", got)
 		}
@@ -87,7 +88,8 @@ func TestAccWorkflowForeignLXD(t *testing.T) {
 			if composer == "LXD" || isLXDColumn() { // MAAS deletes its VMs before
 				w.run(t, "state", "rm", "maaslxd_vm.test")
 			}
-			w.run(t, "destroy", "-auto-approve", "-no-color", "-target="+hostAddress)
+			w.configure(t, x.configReachingLXD(""))
+			w.run(t, "apply", "-auto-approve", "-no-color")
 			if err := x.checkReady("node1")(nil); err != nil {
 				t.Error(err)
 			}

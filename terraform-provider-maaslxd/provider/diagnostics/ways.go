@@ -16,7 +16,7 @@ var ways = map[engine.Way]string{
 	engine.WayDeleteFirst:  "To replace a VM, delete it first: create_before_destroy cannot keep a name.",
 	engine.WayLoseContents: "Or set force_destroy, if everything on it may be lost.",
 	engine.WayLoseHost: "If the LXD is lost for good, give the VM up with its VM host. Set force_destroy = true on the VM host, and apply. Run terraform state rm for " +
-		"each VM on it, and then terraform destroy -target with the address of the VM host. Read first what is lost: " + GuideURL("troubleshooting", "an-lxd-server-is-lost-for-good") + ".",
+		"each VM on it. Then remove the VM host and its VMs from the configuration, and apply. Read first what is lost: " + GuideURL("troubleshooting", "an-lxd-server-is-lost-for-good") + ".",
 	engine.WayAdoptVMs:        "Or set adopt_existing_vms, if you want that.",
 	engine.WayComposeInLXD:    `Or set composer = "lxd", which makes VMs in LXD itself. Read first when you can go back: ` + GuideURL("moving-off-vm-hosts", "move-before-the-upgrade") + ".",
 	engine.WayComposeAgain:    `If this provider made them with composer = "lxd", set that again.`,
