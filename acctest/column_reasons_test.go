@@ -84,6 +84,7 @@ var notOnLXD = map[string]string{
 	"TestAccGuideExistingNodes":           lxdNoHostMachine,
 	"TestAccExampleFleetTests":            lxdUnreachableNetwork,
 	"TestAccGoneBad/OtherServer":          "the certificate of a real LXD cannot be changed",
+	"TestAccWorkflowForeignLXD":           "the certificate of a real LXD cannot be changed",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
 	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
 	"TestAccGoneServerChanged":            "the certificate of a real LXD cannot be changed",
