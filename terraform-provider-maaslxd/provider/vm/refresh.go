@@ -188,9 +188,8 @@ func (m *vmModel) refreshDisks(ctx context.Context, vm engine.VM, diags *diag.Di
 	for name, found := range matchDisks(have, vm.Disks) {
 		d := have[name]
 		d.SizeGB = types.Int64Value(found.SizeGB)
-		values.FillString(&d.Pool, found.Pool)
-		if d.Pool.ValueString() == "" && found.Pool != "" {
-			d.Pool = types.StringValue(found.Pool)
+		if d.Pool.IsUnknown() || d.Pool.ValueString() == "" && found.Pool != "" {
+			d.Pool = values.OptionalString(found.Pool)
 		}
 		disks[name] = d
 	}
