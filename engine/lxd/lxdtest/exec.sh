@@ -3,15 +3,18 @@
 # changed, so that VMs can be started where LXD alone could not: root may have no
 # right to raise limits or to hand devices on; without vhost_vsock in the kernel, a
 # VM lacks what its agent speaks over, and one without a system has no agent; and
-# where the processor does not virtualise, whatever /dev/kvm promises, qemu does.
+# where the processor does not virtualise, whatever /dev/kvm promises, qemu does. The
+# firmware is read into memory. In flash memory it would store its settings while it
+# starts, and qemu 7.2 never ends if LXD stops a VM during such a write.
 set -eu
 [ "${1:-}" = forklimits ] || exec lxd "$@"
 while [ "$1" != -- ]; do shift; done
 shift
 # shellcheck disable=SC2016 # awk's
-change='/^\[/ { vsock = without && index($0, "\"qemu_vsock\"") }
+change='/^\[/ { omitted = without && index($0, "\"qemu_vsock\"") || $0 == "[drive]" }
 	emulate { sub(/accel = "kvm"/, "accel = \"tcg\"") }
-	!vsock'
+	!omitted
+	$0 == "[machine]" { print "firmware = \"" firmware "\"" }'
 without=0
 emulate=0
 [ -e /dev/vhost-vsock ] || without=1
@@ -31,7 +34,7 @@ while [ "$left" -gt 0 ]; do
 	case $word in
 	-runas) ;;
 	-readconfig)
-		awk -v without="$without" -v emulate="$emulate" "$change" "$value" >"$value.here"
+		awk -v without="$without" -v emulate="$emulate" -v firmware=/usr/share/ovmf/OVMF.fd "$change" "$value" >"$value.here"
 		set -- "$@" -readconfig "$value.here"
 		;;
 	-cpu)
