@@ -130,7 +130,7 @@ func TestAccWorkflowLostHost(t *testing.T) {
 
 // TestAccWorkflowNameTaken plans a VM whose name a finished VM of the same
 // owner has. The plan warns a state that lost that VM, but not one that
-// replaces it.
+// replaces it. With another mistake, too, the plan does not speak of a replacement.
 func TestAccWorkflowNameTaken(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -144,6 +144,8 @@ func TestAccWorkflowNameTaken(t *testing.T) {
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM web as things are ` + warning + ` If the state of this configuration has lost it, import it: terraform import ADDRESS`).MatchString(out) {
 		t.Errorf("want a warning of the VM that the state lost, got:\n%s", out)
 	}
+	w.configure(t, x.config(vmNamed("a", "web", `pool = "nope"`)))
+	w.wantRefusedPlan(t, `Cannot create VM web resource pool "nope" MAAS has VM web already If not, give the new one another name, or import it`)
 }
 
 // wantNotInItsOwnWay checks that no plan that replaces an object warns that the

@@ -24,20 +24,24 @@ const DestroyAllHint = "If you ran terraform destroy, add -refresh=false."
 type ObstacleReport struct {
 	Object   string // such as "VM web"
 	Action   string // "replace", "update" or "create"
+	InState  bool   // the state is known to have the object
 	IsPlaced bool   // the configuration names no VM host
 	IsForced bool   // the user replaces the object, by -replace or replace_triggered_by
 	Run      *Run
 	Diags    *diag.Diagnostics
+
+	mayReplace bool // MAAS has the object already, and the state may have it, too
 }
 
 // AddDiagnostics turns obstacles into diagnostics. They are errors if the plan destroys an
 // object that it could not make again, or changes an existing one; else they are warnings.
 // An object is not destroyed either if MAAS does not say whether it could be made again.
 // Terraform shows no warning of a forced replacement, so there they are errors, too. The function
-// stands tells whether a created object replaces an existing one.
-func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
-	if v.Action == "create" && len(o.Permanent)+len(o.Unchecked) > 0 && stands() {
-		v.Action = "replace"
+// isFinished tells whether MAAS has the object already. A plan without a refresh does not say
+// whether the state has that object, too, as a tainted one.
+func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, isFinished func() bool) {
+	if v.Action == "create" && len(o.Permanent)+len(o.Unchecked) > 0 && (v.InState || isFinished()) {
+		v.Action, v.mayReplace = "replace", !v.InState && !v.IsForced
 	}
 	for _, err := range o.Unchecked {
 		if v.IsForced || v.Action == "replace" {
@@ -62,6 +66,14 @@ func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	}
 }
 
+// verb is what the messages call the action.
+func (v ObstacleReport) verb() string {
+	if v.mayReplace {
+		return "create"
+	}
+	return v.Action
+}
+
 // hintForUnchecked says when a plan can be checked that MAAS has not answered. Another error says
 // itself what to do.
 func hintForUnchecked(err error) string {
@@ -84,7 +96,7 @@ func (v ObstacleReport) refuseReplacement(err error, wayOut string) {
 // freeingHint says what an apply does that needs what another object has now.
 func (v ObstacleReport) freeingHint() string {
 	const unless = "fails, unless this run first deletes or changes what is in the way."
-	if v.Action == "replace" {
+	if v.verb() == "replace" {
 		return "The apply destroys " + v.Object + ". Then it " + unless
 	}
 	return "The apply " + unless
@@ -94,6 +106,8 @@ func (v ObstacleReport) freeingHint() string {
 func (v ObstacleReport) addErrors(err error, wayOut string) {
 	more := []string{"Nothing is changed."}
 	switch {
+	case v.mayReplace:
+		more = []string{"MAAS has " + v.Object + " already. If the state has it, too, the apply would destroy it, so the plan stops here. If not, give the new one another name, or import it."}
 	case v.Action == "replace":
 		more = []string{"The plan stops here, before " + v.Object + " is destroyed."}
 	case errors.Is(err, engine.ErrNotFound):
@@ -104,12 +118,12 @@ func (v ObstacleReport) addErrors(err error, wayOut string) {
 	}
 	more = append(more, DestroyAllHint)
 	for _, one := range v.errorsAt(err) {
-		diagnostics.AddErrorAt(v.Diags, one.At, "Cannot "+v.Action+" "+v.Object, diagnostics.ExplainError(one.Err)+diagnostics.Paragraph(strings.Join(more, " ")))
+		diagnostics.AddErrorAt(v.Diags, one.At, "Cannot "+v.verb()+" "+v.Object, diagnostics.ExplainError(one.Err)+diagnostics.Paragraph(strings.Join(more, " ")))
 	}
 }
 
 func (v ObstacleReport) addWarnings(err error, more string) {
-	summary := "Cannot " + v.Action + " " + v.Object + " as things are"
+	summary := "Cannot " + v.verb() + " " + v.Object + " as things are"
 	for _, one := range v.errorsAt(v.withOrderHint(err)) {
 		if !v.Run.ClaimWarning(summary + one.Err.Error()) {
 			continue

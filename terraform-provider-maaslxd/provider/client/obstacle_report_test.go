@@ -22,7 +22,7 @@ func TestObstaclesOfAPlan(t *testing.T) {
 		reason    string
 		doing     string
 		obstacles engine.Obstacles
-		stands    bool
+		inState   bool
 		isForced  bool
 		want      []string
 	}{
@@ -44,8 +44,8 @@ func TestObstaclesOfAPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			v := ObstacleReport{Object: "VM web-1", Action: tc.doing, IsForced: tc.isForced, Run: new(Run), Diags: &diags}
-			v.AddDiagnostics(tc.obstacles, func() bool { return tc.stands })
+			v := ObstacleReport{Object: "VM web-1", Action: tc.doing, InState: tc.inState, IsForced: tc.isForced, Run: new(Run), Diags: &diags}
+			v.AddDiagnostics(tc.obstacles, func() bool { return false })
 			var got []string
 			for _, d := range diags {
 				at := ""
@@ -58,5 +58,28 @@ func TestObstaclesOfAPlan(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestObstaclesOfAFinishedObject checks the plan of an object that MAAS has already. The state
+// may have it as tainted: without a refresh, Terraform shows the provider nothing of it.
+func TestObstaclesOfAFinishedObject(t *testing.T) {
+	t.Parallel()
+	missing := &engine.SpecError{Field: fieldpath.New("pool"), Message: "MAAS knows no resource pool shop", Err: engine.ErrNotFound}
+	noRoom := &engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room"}
+	var diags diag.Diagnostics
+	v := ObstacleReport{Object: "VM web-1", Action: "create", Run: new(Run), Diags: &diags}
+	v.AddDiagnostics(engine.Obstacles{Permanent: []error{missing}, Temporary: []error{noRoom}}, func() bool { return true })
+	var got []string
+	for _, d := range diags {
+		got = append(got, d.Severity().String()+": "+d.Summary()+": "+d.Detail())
+	}
+	want := []string{
+		"Error: Cannot create VM web-1: pool: MAAS knows no resource pool shop.\n\nMAAS has VM web-1 already. If the state has it, too, the apply would destroy it, so the plan stops here. " +
+			"If not, give the new one another name, or import it. If you ran terraform destroy, add -refresh=false.",
+		"Warning: Cannot create VM web-1 as things are: no room (VM host h1).\n\nThe apply fails, unless this run first deletes or changes what is in the way.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
