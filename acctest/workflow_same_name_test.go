@@ -130,7 +130,8 @@ func TestAccWorkflowLostHost(t *testing.T) {
 
 // TestAccWorkflowNameTaken plans a VM whose name a finished VM of the same
 // owner has. The plan warns a state that lost that VM, but not one that
-// replaces it. With another mistake, too, the plan does not speak of a replacement.
+// replaces it. If the pool is unknown, too, the plan stops and says both cases. A
+// tainted VM is not destroyed then, even if the run does not refresh.
 func TestAccWorkflowNameTaken(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
@@ -139,13 +140,22 @@ func TestAccWorkflowNameTaken(t *testing.T) {
 	const warning = "the VM web was made for this name earlier"
 
 	w.wantNotInItsOwnWay(t, "maaslxd_vm.a", warning)
+	const otherMistake = `Cannot create VM web resource pool "nope" MAAS has VM web already If the state has it as tainted, the apply would destroy it If the state has lost it, import it`
+	mistaken := x.config(vmNamed("a", "web", `pool = "nope"`))
 	w.run(t, "taint", "maaslxd_vm.a")
+	w.configure(t, mistaken)
+	made := x.findMachine(t, "web").SystemID
+	w.wantCommandFailure(t, otherMistake, "apply", "-refresh=false", "-auto-approve", "-no-color")
+	if now := x.findMachine(t, "web").SystemID; now != made {
+		t.Errorf("the VM is %s, and was %s", now, made)
+	}
+	w.configure(t, x.config(vmNamed("a", "web")))
 	w.run(t, "state", "rm", "maaslxd_vm.a")
 	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: Cannot create VM web as things are ` + warning + ` If the state of this configuration has lost it, import it: terraform import ADDRESS`).MatchString(out) {
 		t.Errorf("want a warning of the VM that the state lost, got:\n%s", out)
 	}
-	w.configure(t, x.config(vmNamed("a", "web", `pool = "nope"`)))
-	w.wantRefusedPlan(t, `Cannot create VM web resource pool "nope" MAAS has VM web already If not, give the new one another name, or import it`)
+	w.configure(t, mistaken)
+	w.wantRefusedPlan(t, otherMistake)
 }
 
 // wantNotInItsOwnWay checks that no plan that replaces an object warns that the

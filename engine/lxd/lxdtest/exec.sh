@@ -3,9 +3,11 @@
 # changed, so that VMs can be started where LXD alone could not: root may have no
 # right to raise limits or to hand devices on; without vhost_vsock in the kernel, a
 # VM lacks what its agent speaks over, and one without a system has no agent; and
-# where the processor does not virtualise, whatever /dev/kvm promises, qemu does. The
-# firmware is read into memory. In flash memory it would store its settings while it
-# starts, and qemu 7.2 never ends if LXD stops a VM during such a write.
+# where the processor does not virtualise, whatever /dev/kvm promises, qemu does.
+#
+# The [drive] sections are flash memory. They are left out, and qemu reads the firmware
+# into memory. In flash memory the firmware stores its settings while it starts, and
+# qemu 7.2 never ends if LXD stops a VM during such a write.
 set -eu
 [ "${1:-}" = forklimits ] || exec lxd "$@"
 while [ "$1" != -- ]; do shift; done

@@ -47,6 +47,9 @@ type Server struct {
 // ErrMissing says that no real LXD can run here; the error that wraps it says why.
 var ErrMissing = errors.New("no real LXD here")
 
+// firmware is the file of which exec.sh makes the firmware of VMs.
+const firmware = "/usr/share/ovmf/OVMF.fd"
+
 // startTimeout is how long an LXD may take to start. It usually takes a second.
 const startTimeout = time.Minute
 
@@ -110,6 +113,9 @@ func CheckAvailable() error {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%w: %s is not installed (apt-get install lxd lxd-client dnsmasq-base iproute2 nftables util-linux qemu-system-x86 ovmf)", ErrMissing, program)
 		}
+	}
+	if _, err := os.Stat(firmware); err != nil {
+		return fmt.Errorf("%w: there is no firmware for VMs: %w (apt-get install ovmf)", ErrMissing, err)
 	}
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: it needs root", ErrMissing)

@@ -24,7 +24,7 @@ const DestroyAllHint = "If you ran terraform destroy, add -refresh=false."
 type ObstacleReport struct {
 	Object   string // such as "VM web"
 	Action   string // "replace", "update" or "create"
-	InState  bool   // the state is known to have the object
+	Replaces bool   // the plan is known to replace an object of the state
 	IsPlaced bool   // the configuration names no VM host
 	IsForced bool   // the user replaces the object, by -replace or replace_triggered_by
 	Run      *Run
@@ -36,12 +36,14 @@ type ObstacleReport struct {
 // AddDiagnostics turns obstacles into diagnostics. They are errors if the plan destroys an
 // object that it could not make again, or changes an existing one; else they are warnings.
 // An object is not destroyed either if MAAS does not say whether it could be made again.
-// Terraform shows no warning of a forced replacement, so there they are errors, too. The function
-// isFinished tells whether MAAS has the object already. A plan without a refresh does not say
-// whether the state has that object, too, as a tainted one.
+// Terraform shows no warning of a forced replacement, so there they are errors, too.
+//
+// The function isFinished tells whether MAAS has the object already. Without a refresh nobody knows
+// whether the state has it, too, as a tainted one. If MAAS does not answer then, or if the
+// configuration also renames the tainted object, the plan only warns.
 func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, isFinished func() bool) {
-	if v.Action == "create" && len(o.Permanent)+len(o.Unchecked) > 0 && (v.InState || isFinished()) {
-		v.Action, v.mayReplace = "replace", !v.InState && !v.IsForced
+	if v.Action == "create" && len(o.Permanent)+len(o.Unchecked) > 0 && (v.Replaces || isFinished()) {
+		v.Action, v.mayReplace = "replace", !v.Replaces
 	}
 	for _, err := range o.Unchecked {
 		if v.IsForced || v.Action == "replace" {
@@ -107,7 +109,8 @@ func (v ObstacleReport) addErrors(err error, wayOut string) {
 	more := []string{"Nothing is changed."}
 	switch {
 	case v.mayReplace:
-		more = []string{"MAAS has " + v.Object + " already. If the state has it, too, the apply would destroy it, so the plan stops here. If not, give the new one another name, or import it."}
+		more = []string{"MAAS has " + v.Object + " already. If the state has it as tainted, the apply would destroy it. So the plan stops here. " +
+			"If the state has lost it, import it. If it belongs to another configuration, choose another name."}
 	case v.Action == "replace":
 		more = []string{"The plan stops here, before " + v.Object + " is destroyed."}
 	case errors.Is(err, engine.ErrNotFound):
@@ -143,7 +146,7 @@ func (v ObstacleReport) errorsAt(err error) []diagnostics.ErrorAt {
 
 // withOrderHint adds how to make placed VMs after the hosts of the same run.
 func (v ObstacleReport) withOrderHint(err error) error {
-	if v.IsPlaced && v.Action == "create" {
+	if v.IsPlaced && v.verb() == "create" {
 		return diagnostics.WithOrderHint(err)
 	}
 	return err

@@ -34,7 +34,7 @@ func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	if doing == "" {
 		return
 	}
-	v := client.ObstacleReport{Object: "VM host " + p.plan.Name.ValueString(), Action: doing, InState: replaces, Run: &r.client.Run, Diags: p.diags}
+	v := client.ObstacleReport{Object: "VM host " + p.plan.Name.ValueString(), Action: doing, Replaces: replaces, Run: &r.client.Run, Diags: p.diags}
 	found, remakes := r.client.Run.HostNames.WithoutFreed(ctx, b.Hosts.Check(ctx, ref, spec), p.plan.Name.ValueString())
 	v.AddDiagnostics(found, func() bool { return hasFinishedHost(ctx, b, ref) })
 	if doing != "create" {

@@ -41,7 +41,7 @@ func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
-	v := client.ObstacleReport{Object: "machine " + p.plan.Name.ValueString(), Action: doing, InState: replaces, Run: &r.client.Run, Diags: p.diags}
+	v := client.ObstacleReport{Object: "machine " + p.plan.Name.ValueString(), Action: doing, Replaces: replaces, Run: &r.client.Run, Diags: p.diags}
 	found, remakes := r.client.Run.MachineNames.WithoutFreed(ctx, b.Metal.Check(ctx, ref, spec), p.plan.Name.ValueString())
 	v.AddDiagnostics(found, func() bool { return hasFinishedMachine(ctx, b, ref) })
 	if doing == "create" && !p.isReplacement && (remakes || ref.SystemID != "" && r.client.Run.MachineNames.Destroys(ctx, ref.SystemID)) {

@@ -38,7 +38,7 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
 		spec.Placement.Strategy = "" // one of the new hosts may have room
 	}
-	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, InState: replaces, IsPlaced: isPlaced, IsForced: p.replacement.IsForced, Run: &r.client.Run, Diags: p.diags}
+	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, Replaces: replaces, IsPlaced: isPlaced, IsForced: p.replacement.IsForced, Run: &r.client.Run, Diags: p.diags}
 	found, remakes := r.client.Run.VMNames.WithoutFreed(ctx, b.VMs.Check(ctx, ref, spec), spec.Name)
 	v.AddDiagnostics(found, func() bool { return hasFinishedVM(ctx, b, ref) })
 	if doing == "create" && !p.replacement.IsReplaced && (remakes || ref.SystemID != "" && r.client.Run.VMNames.Destroys(ctx, ref.SystemID)) {
