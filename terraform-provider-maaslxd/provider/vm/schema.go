@@ -121,8 +121,7 @@ func placeAttributes() map[string]schema.Attribute {
 			PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
 			ElementType:   types.StringType,
 			MarkdownDescription: "Tags of the VM. The provider makes tags that MAAS does not have. Changes in place. The provider manages only these tags. Tags of the " +
-				"VM host, of MAAS or of somebody else stay. If you remove the attribute, the provider takes its tags off. Tags that an import has read stay then. " +
-				"If you set the attribute for an imported VM, name the tags of others, too, or they are taken off.",
+				"VM host, of MAAS or of somebody else stay. If you remove the attribute, the provider takes its tags off. Tags that an import has read stay then. If you set the attribute for an imported VM, name the tags of others, too, or they are taken off.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 	}
