@@ -36,7 +36,7 @@ while [ "$left" -gt 0 ]; do
 	case $word in
 	-runas) ;;
 	-readconfig)
-		awk -v without="$without" -v emulate="$emulate" -v firmware=/usr/share/ovmf/OVMF.fd "$change" "$value" >"$value.here"
+		awk -v without="$without" -v emulate="$emulate" -v firmware="${0%/*}/firmware" "$change" "$value" >"$value.here"
 		set -- "$@" -readconfig "$value.here"
 		;;
 	-cpu)

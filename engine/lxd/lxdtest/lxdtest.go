@@ -47,7 +47,7 @@ type Server struct {
 // ErrMissing says that no real LXD can run here; the error that wraps it says why.
 var ErrMissing = errors.New("no real LXD here")
 
-// firmware is the file of which exec.sh makes the firmware of VMs.
+// firmware is the firmware of VMs. exec.sh finds it by a link beside itself.
 const firmware = "/usr/share/ovmf/OVMF.fd"
 
 // startTimeout is how long an LXD may take to start. It usually takes a second.
@@ -133,6 +133,7 @@ func (s *Server) pretendModules() error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(bin, "modprobe"), []byte("#!/bin/sh\nexit 0\n"), 0o755),
 		os.WriteFile(filepath.Join(bin, "lxd-exec"), []byte(execScript), 0o755),
+		os.Symlink(firmware, filepath.Join(bin, "firmware")),
 	)
 }
 
